@@ -22,7 +22,7 @@ use inhost_socket::Host;
 use inhost_stack::StackConfig;
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 
 /// How often a job is looked at whose end is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -45,8 +45,13 @@ pub fn run(command: &Command) -> Result<(), Failure> {
             Ok(())
         }
         Command::Log { id, error, follow, at } => {
-            let output = if *error { Output::Stderr } else { Output::Stdout };
-            with_desk(at, async |desk, host| print_output(desk, host, *id, output, None, *follow).await)
+            let put: Put =
+                if *error { (&[Output::Stderr], to_stdout) } else { (&[Output::Stdout], to_stdout) };
+            let hint = goes_on(*id, at);
+            with_desk(at, async |desk, host| {
+                let printed = print_all(desk, host, *id, put, None, *follow).await;
+                printed.map_err(|why| if *follow { format!("{why}; {hint}") } else { why })
+            })
         }
         Command::Hold(named) => change(named, Change::Hold, "held"),
         Command::Release(named) => change(named, Change::Release, "released"),
@@ -87,29 +92,81 @@ fn submit(arguments: &JobSubmit) -> Result<(), Failure> {
         Some(key) => key.clone(),
         None => random_key()?,
     };
-    let is_single = submission.array.is_none();
-    let status = with_desk(&arguments.at, async |desk, host| {
+    let at = &arguments.at;
+    let ended = with_desk(at, async |desk, host| {
         let id = desk.submit(&key, submission).await?;
-        if arguments.at.json {
-            show(&format!("{}\n", json!({ "job": id })));
-        } else if !arguments.follow {
-            show(&format!("job {id}\n"));
+        match (at.json, arguments.follow) {
+            (true, _) => show(&format!("{}\n", json!({ "job": id }))),
+            (false, false) => show(&format!("job {id}\n")),
+            // Standard output is the job's.
+            (false, true) => crate::failure::print_error(format_args!("job {id}")),
         }
-        if let Some(advice) = desk.advice().filter(|_| !arguments.at.json) {
+        if let Some(advice) = desk.advice().filter(|_| !at.json) {
             crate::failure::print_error(advice);
         }
         if !arguments.follow {
-            return Ok(0);
+            return Ok(None);
         }
-        if is_single {
-            print_output(desk, host, id, Output::Stdout, Some(1), true).await?;
-        }
-        wait(desk, host, id).await
+        let put = if at.json { to_stderr } else { to_its_own };
+        let followed = async {
+            print_all(desk, host, id, (&[Output::Stdout, Output::Stderr], put), Some(1), true).await?;
+            wait(desk, host, id).await
+        };
+        let jobs = followed.await.map_err(|why| format!("{why}; {}", goes_on(id, at)))?;
+        Ok(Some((id, jobs)))
     })?;
-    match status {
-        0 => Ok(()),
-        status => Err(Failure::operation(format!("the job ended with status {status}"))),
+    let Some((id, jobs)) = ended else { return Ok(()) };
+    if at.json {
+        show(&match &jobs[..] {
+            [job] => format!("{}\n", json!(job)),
+            jobs => format!("{}\n", json!(jobs)),
+        });
     }
+    for job in jobs.iter().filter(|job| job.state() == State::Done && !job.reason.is_empty()) {
+        crate::failure::print_error(format_args!("{}: {}", called(job), clean(&job.reason)));
+    }
+    match how_it_failed(id, &jobs) {
+        None => Ok(()),
+        Some(how) => Err(Failure::operation(format!("{how}; inhost job show{} {id} tells more", server(at)))),
+    }
+}
+
+/// How a job or an array has failed, if it has.
+fn how_it_failed(id: i64, jobs: &[Job]) -> Option<String> {
+    let mut failed = jobs.iter().filter(|job| job.state() != State::Done);
+    let first = failed.next()?;
+    let state = match first.state() {
+        State::Failed => "failed",
+        State::Cancelled => "was cancelled",
+        _ => "was lost",
+    };
+    let why = clean(&why(first));
+    let how = match why.as_str() {
+        "" | "cancelled" => format!("{} {state}", called(first)),
+        why => format!("{} {state}: {why}", called(first)),
+    };
+    Some(match (jobs.len(), 1 + failed.count()) {
+        (1, _) => how,
+        (all, count) => format!("array {id}: {count} of {all} jobs did not succeed; {how}"),
+    })
+}
+
+/// A job by its number, with that of its element.
+fn called(job: &Job) -> String {
+    match job.index {
+        Some(index) => format!("job {}, element {index},", job.id),
+        None => format!("job {}", job.id),
+    }
+}
+
+/// What to do when following a job has ended before the job.
+fn goes_on(id: i64, at: &JobQueue) -> String {
+    format!("job {id} may go on: inhost job log --follow{} {id} shows it", server(at))
+}
+
+/// The server's option of a command that is advised.
+fn server(at: &JobQueue) -> String {
+    at.server.as_ref().map(|server| format!(" --server {server}")).unwrap_or_default()
 }
 
 /// The name of one submission, by which it is known when it is sent twice.
@@ -154,6 +211,7 @@ fn submission(arguments: &JobSubmit) -> Result<Submission, Failure> {
     (limits.open_files, limits.processes) = (arguments.open_files, arguments.processes);
     limits.output_bytes = arguments.output;
     job.deliver = arguments.deliver.iter().map(|to| deliver(to)).collect();
+    job.replace = arguments.replace;
     Ok(job)
 }
 
@@ -165,36 +223,91 @@ fn deliver(to: &str) -> Deliver {
     }
 }
 
+/// Streams of a job, and where their octets go; false when nobody reads them any more.
+type Put<'a> = (&'a [Output], fn(Output, &[u8]) -> bool);
+
+/// As the job wrote it, as `cat` would give it.
+fn to_stdout(_: Output, octets: &[u8]) -> bool {
+    show_octets(octets)
+}
+
+fn to_stderr(_: Output, octets: &[u8]) -> bool {
+    // As for every other line there: if it is closed, nobody wants to read it.
+    let _ = io::stderr().write_all(octets);
+    true
+}
+
+fn to_its_own(output: Output, octets: &[u8]) -> bool {
+    match output {
+        Output::Stdout => to_stdout(output, octets),
+        Output::Stderr => to_stderr(output, octets),
+    }
+}
+
+/// Prints the output of a job, or of the elements of an array, one after the other.
+async fn print_all(
+    desk: &Desk,
+    host: &Host,
+    id: i64,
+    put: Put<'_>,
+    attempt: Option<u32>,
+    follow: bool,
+) -> Result<(), String> {
+    let jobs = all_of(desk, id).await?;
+    for job in jobs.iter().rev() {
+        let title = job.array.map(|_| format!("{}:", called(job).trim_end_matches(',')));
+        if !print_output(desk, host, job.id, put, title, attempt, follow).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Prints the output of an attempt from its beginning, of the latest one for `None`: to its end of now; to follow a job,
-/// that of the attempts after it, too, until the job is over.
+/// that of the attempts after it, too, until the job is over. False when nobody reads it any more.
 async fn print_output(
     desk: &Desk,
     host: &Host,
     id: i64,
-    output: Output,
+    (outputs, put): Put<'_>,
+    mut title: Option<String>,
     mut attempt: Option<u32>,
     follow: bool,
-) -> Result<(), String> {
-    let mut offset = 0;
+) -> Result<bool, String> {
+    let mut streams: Vec<(Output, u64)> = outputs.iter().map(|&output| (output, 0)).collect();
     loop {
-        let heard = desk.output(id, output, attempt, offset).await?;
-        offset += heard.octets.len() as u64;
-        // It goes to a terminal or file as the job wrote it, as `cat` would give it.
-        if !show_octets(&heard.octets) {
-            return Ok(());
-        }
-        if follow && attempt.is_none() && heard.attempt > 0 {
-            attempt = Some(heard.attempt);
-        }
-        if heard.octets.is_empty() {
-            if !follow || !heard.is_open {
-                return Ok(());
+        let (mut is_open, mut is_at_end) = (false, true);
+        for (output, offset) in &mut streams {
+            let heard = desk.output(id, *output, attempt, *offset).await?;
+            if follow && attempt.is_none() && heard.attempt > 0 {
+                attempt = Some(heard.attempt);
             }
-            let latest = desk.job(id).await?.attempts;
-            match attempt {
-                Some(now) if latest > now => (attempt, offset) = (Some(now + 1), 0),
-                _ => host.sleep(LOOK_EVERY).await,
+            is_open |= heard.is_open;
+            if heard.octets.is_empty() {
+                continue;
             }
+            is_at_end = false;
+            *offset += heard.octets.len() as u64;
+            if let Some(title) = title.take() {
+                crate::failure::print_error(title);
+            }
+            if !put(*output, &heard.octets) {
+                return Ok(false);
+            }
+        }
+        if !is_at_end {
+            continue;
+        }
+        if !follow || !is_open {
+            return Ok(true);
+        }
+        let latest = desk.job(id).await?.attempts;
+        match attempt {
+            Some(now) if latest > now => {
+                attempt = Some(now + 1);
+                streams.iter_mut().for_each(|(_, offset)| *offset = 0);
+            }
+            _ => host.sleep(LOOK_EVERY).await,
         }
     }
 }
@@ -210,16 +323,12 @@ async fn all_of(desk: &Desk, id: i64) -> Result<Vec<Job>, String> {
     Ok(jobs)
 }
 
-/// Waits for the end of a job, or of all elements of an array; its status, 1 where it has none.
-async fn wait(desk: &Desk, host: &Host, id: i64) -> Result<i32, String> {
+/// Waits for the end of a job, or of all elements of an array.
+async fn wait(desk: &Desk, host: &Host, id: i64) -> Result<Vec<Job>, String> {
     loop {
         let jobs = all_of(desk, id).await?;
         if jobs.iter().all(|job| job.state().is_over()) {
-            let status = |job: &Job| match job.state() {
-                State::Done => 0,
-                _ => job.exit_status.filter(|&status| status != 0).unwrap_or(1),
-            };
-            return Ok(jobs.iter().map(status).max().unwrap_or(0));
+            return Ok(jobs);
         }
         host.sleep(LOOK_EVERY).await;
     }
@@ -259,9 +368,10 @@ fn list(state: Option<Stands>, limit: usize, at: &JobQueue) -> Result<(), Failur
 /// A table of jobs. `now` is the time in seconds since 1970, `why` the width of the last column.
 pub fn listing(jobs: &[Job], now: u64, why_width: usize) -> String {
     let columns = [
+        Column::Right("Array", 6),
         Column::Right("Job", 7),
-        Column::Left("Name", 20),
-        Column::Left("User", 10),
+        Column::Left("Name", 18),
+        Column::Left("User", 8),
         Column::Left("State", 9),
         Column::Left("Since", 10),
         Column::Left("Why", why_width),
@@ -269,6 +379,7 @@ pub fn listing(jobs: &[Job], now: u64, why_width: usize) -> String {
     let rows = jobs.iter().map(|job| {
         let since_s = job.ended_s.or(job.started_s).unwrap_or(job.submitted_s);
         [
+            job.array.map(|array| array.to_string()).unwrap_or_default(),
             job.id.to_string(),
             clean(&named(job)),
             clean(&job.user),

@@ -51,7 +51,8 @@ pub fn run(arguments: &Nfs) -> Result<(), Failure> {
         }
         NfsCommand::Mv { remote, to, options } => {
             let place = Place::parse(remote)?;
-            on_host(options, &place, async |server| server.rename(&place, to).await)
+            let to = place.new_name(to)?;
+            on_host(options, &place, async |server| server.rename(&place, &to).await)
         }
         NfsCommand::Exports { remote, options } => {
             let place = Place::server(remote)?;
@@ -80,14 +81,11 @@ pub fn run(arguments: &Nfs) -> Result<(), Failure> {
 fn on_host<T>(
     options: &NfsOptions,
     place: &Place,
-    work: impl AsyncFnOnce(&mut Server) -> Result<T, String>,
+    work: impl AsyncFnOnce(&Server) -> Result<T, String>,
 ) -> Result<T, Failure> {
     let mut client = ClientHost::start(HostChoice::find(&options.reach)?)?;
-    let calls = Calls::of(&client, options);
-    let done = client.runtime.run(async {
-        let mut server = Server::find(calls, place, options).await?;
-        work(&mut server).await
-    });
+    let calls = Calls::of(&client, options)?;
+    let done = client.runtime.run(Server::during(calls, place, options, work));
     let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
     client.end()?;
     done.map_err(|why| Failure::operation(format!("nfs: {why}")))
@@ -98,7 +96,8 @@ fn report(moved: &Moved, options: &NfsOptions) -> Result<(), Failure> {
         (true, _) => print(&format!("{}\n", moved.json())),
         (false, true) => Ok(()),
         (false, false) => print(&moved.sentence()),
-    }
+    }?;
+    moved.told()
 }
 
 fn listing(found: &[Listed], is_long: bool, as_json: bool) -> String {

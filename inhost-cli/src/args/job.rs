@@ -22,19 +22,19 @@ pub enum Job {
         #[command(flatten)]
         at: JobQueue,
     },
-    /// Show all of a job
+    /// Show all of a job, or the elements of an array
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
-        /// Its number
+        /// Its number, or that of an array
         #[arg(value_name = "JOB")]
         id: i64,
         #[command(flatten)]
         at: JobQueue,
     },
-    /// Print what a job has written
+    /// Print what a job, or each element of an array, has written
     #[command(after_help = LOG_EXAMPLES)]
     Log {
-        /// Its number
+        /// Its number, or that of an array
         #[arg(value_name = "JOB")]
         id: i64,
         /// Its standard error instead of its standard output
@@ -152,14 +152,17 @@ pub struct JobSubmit {
     /// How much of its output is kept
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub output: Option<u64>,
-    /// Where its output goes at its end: an absolute path (%j is the job's number, %a its index), an ftp:// URL or an
-    /// address of mail
+    /// Where its output goes at its end: a new file, as an absolute path (%j is the job's number, %a its index, one of
+    /// which an array needs), an ftp:// URL or an address of mail
     #[arg(long, value_name = "WHERE")]
     pub deliver: Vec<String>,
+    /// Let --deliver replace a file that is there
+    #[arg(long, requires = "deliver")]
+    pub replace: bool,
     /// Submitted twice with the same key, it is one job
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
-    /// Print its output as it comes, wait for its end, and fail if it failed
+    /// Print its output and errors as they come, wait for its end, and fail if it failed
     #[arg(long, short)]
     pub follow: bool,
     #[command(flatten)]
@@ -244,6 +247,7 @@ Examples:
       $INHOST_ARRAY_INDEX tells the script which one it is
   inhost job submit --after afterok:1 --deliver ada@example.org sum.sh
   inhost job submit --server ada@10.9.0.2 --password-file secret tides.sh
+Output is delivered to a file that is there only with --replace. With --json --follow, the job's output is on standard error.
 --timeout is how long the connection to another host and each answer may take, 30 s by default.";
 const LIST_EXAMPLES: &str = "\
 Examples:

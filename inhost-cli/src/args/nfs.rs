@@ -81,7 +81,7 @@ pub enum NfsCommand {
         /// What to rename
         #[arg(value_name = "HOST:/PATH")]
         remote: String,
-        /// Its new name, within the export, as a path
+        /// Its new name within the export: a name beside the old one, a path, or HOST:/PATH of the same server
         #[arg(value_name = "PATH")]
         to: String,
         #[command(flatten)]
@@ -103,7 +103,7 @@ pub enum NfsCommand {
 pub struct NfsOptions {
     #[command(flatten)]
     pub reach: Reach,
-    /// Port of NFS and MOUNT at the server [default: what its portmapper says, else 2049]
+    /// Port of NFS and MOUNT at the server [default: 2049, or what its portmapper says]
     #[arg(long, short, value_name = "PORT")]
     pub port: Option<u16>,
     /// The export that is mounted [default: the longest of the server's that the path begins with]
@@ -115,7 +115,7 @@ pub struct NfsOptions {
     /// Call from a port below 1024, which some servers want [not through the link user: there the system chooses]
     #[arg(long)]
     pub reserved_port: bool,
-    /// Show no progress and say nothing
+    /// Show no progress, and say nothing of what went well
     #[arg(long, short)]
     pub quiet: bool,
     /// Print JSON
@@ -167,4 +167,4 @@ Examples:
 const MV_EXAMPLES: &str = "\
 Examples:
   inhost nfs mv 10.9.0.2:/files/old.txt new.txt
-  inhost nfs mv 10.9.0.2:/files/old.txt /files/archive/old.txt";
+  inhost nfs mv 10.9.0.2:/files/old.txt 10.9.0.2:/files/archive/old.txt";

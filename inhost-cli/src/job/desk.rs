@@ -2,7 +2,7 @@
 
 use crate::args::JobQueue;
 use crate::connection::{Connector, Maker};
-use crate::failure::Failure;
+use crate::failure::{Failure, print_error};
 use crate::ftp::{CERTIFICATE_ADVICE, authorities};
 use crate::password::password;
 use crate::registry::section;
@@ -19,7 +19,8 @@ use inhost_jobs::service::{Jobs, Section};
 use inhost_jobs::store::{Change, Scope, Selection, Store};
 use inhost_socket::Host;
 use inhost_telnet::driver::Connect as _;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::io;
 use std::rc::Rc;
 
 const SCHEMES: Schemes = Schemes::Of(&["http", "https"]);
@@ -27,6 +28,11 @@ const SCHEMES: Schemes = Schemes::Of(&["http", "https"]);
 const WITHIN: Duration = Duration::from_secs(30);
 /// How often a request is sent again whose connection was lost.
 const ATTEMPTS: usize = 4;
+/// Why a host may close a connection before it answers.
+const TURNED_AWAY: &str = "a host turns callers away for a minute after many wrong passwords or connections";
+/// How long a host is asked again that has answered before: it may have been started anew.
+const AGAIN_WITHIN: Duration = Duration::from_secs(60);
+const AGAIN_EVERY: Duration = Duration::from_millis(500);
 
 /// Where the queue is, before there is a host.
 pub enum Place {
@@ -92,7 +98,14 @@ impl Desk {
         let tls = tls.map(|trust| TlsClient::new(&target.host, &trust)).transpose();
         let tls = tls.map_err(|e| Failure::operation(format!("TLS: {e}")))?;
         let connector = Connector { maker, common, clock: host.clone() };
-        Ok(Desk::There(Box::new(There { target, client, tls, connector, open: RefCell::default() })))
+        Ok(Desk::There(Box::new(There {
+            target,
+            client,
+            tls,
+            connector,
+            open: RefCell::default(),
+            is_known: Cell::default(),
+        })))
     }
 }
 
@@ -114,6 +127,18 @@ pub struct There {
     connector: Connector,
     /// A connection for the next request.
     open: RefCell<Option<Box<dyn Duplex>>>,
+    /// Whether it has answered.
+    is_known: Cell<bool>,
+}
+
+/// Why a request has no answer.
+enum Trouble {
+    /// It was refused.
+    Refused(String),
+    /// There is no connection.
+    Unreachable(String),
+    /// The connection was lost. It may have been an old one, which the server has closed meanwhile.
+    Lost { why: String, was_kept: bool },
 }
 
 impl There {
@@ -123,40 +148,79 @@ impl There {
         let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
         let (config, name) = tls.parts();
         let shaken = tokio_rustls::TlsConnector::from(config).connect(name, stream).await;
-        Ok(Box::new(shaken.map_err(|e| match e.to_string() {
-            text if text.contains("certificate") => format!("TLS: {text}; {CERTIFICATE_ADVICE}"),
-            text => format!("TLS: {text}; http://USER@HOST asks without TLS"),
+        Ok(Box::new(shaken.map_err(|e| match (e.kind(), e.to_string()) {
+            (_, text) if text.contains("certificate") => format!("TLS: {text}; {CERTIFICATE_ADVICE}"),
+            (io::ErrorKind::InvalidData, text) => {
+                format!(
+                    "TLS: {text}; if that host has no TLS, http://USER@HOST sends the password in the clear"
+                )
+            }
+            (_, text) => format!("TLS: {text}; {TURNED_AWAY}"),
         })?))
     }
-    /// Asks, and asks again where the connection was lost: a request that was carried out gives the same answer.
+    /// Asks once.
+    async fn ask_once<T>(
+        &self,
+        request: impl AsyncFn(&mut Box<dyn Duplex>) -> Result<T, ClientError>,
+    ) -> Result<T, Trouble> {
+        let clock = &self.connector.clock;
+        let limit = self.connector.common.limit().unwrap_or(WITHIN);
+        let kept = self.open.take();
+        let was_kept = kept.is_some();
+        let late = |what: &str| format!("no {what} within {} s (--timeout)", limit.as_secs_f64());
+        let mut stream = match kept {
+            Some(stream) => stream,
+            None => match clock.timeout(limit, self.connect()).await {
+                Ok(connected) => connected.map_err(Trouble::Unreachable)?,
+                Err(_) => return Err(Trouble::Unreachable(late("connection"))),
+            },
+        };
+        let why = match clock.timeout(limit, request(&mut stream)).await {
+            Ok(Ok(answer)) => {
+                self.open.replace(Some(stream));
+                return Ok(answer);
+            }
+            Ok(Err(error @ ClientError::Refused(..))) => return Err(Trouble::Refused(error.to_string())),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => late("answer"),
+        };
+        Err(Trouble::Lost { why, was_kept })
+    }
+    /// Asks, and asks again where the connection was lost: a request that was carried out gives the same answer. A host that
+    /// has answered before is given time to come back.
     async fn ask<T>(
         &self,
         request: impl AsyncFn(&mut Box<dyn Duplex>) -> Result<T, ClientError>,
     ) -> Result<T, String> {
-        let limit = self.connector.common.limit().unwrap_or(WITHIN);
-        let mut last = String::new();
-        for _ in 0..ATTEMPTS {
-            let kept = self.open.take();
-            let mut stream = match kept {
-                Some(stream) => stream,
-                None => match self.connector.clock.timeout(limit, self.connect()).await {
-                    Ok(connected) => connected?,
-                    Err(_) => {
-                        return Err(format!("no connection within {} s (--timeout)", limit.as_secs_f64()));
-                    }
-                },
-            };
-            match self.connector.clock.timeout(limit, request(&mut stream)).await {
-                Ok(Ok(answer)) => {
-                    self.open.replace(Some(stream));
+        let clock = &self.connector.clock;
+        let (began, mut attempts) = (clock.now(), 0);
+        loop {
+            let why = match self.ask_once(&request).await {
+                Ok(answer) => {
+                    self.is_known.set(true);
                     return Ok(answer);
                 }
-                Ok(Err(ClientError::Broken(why))) => last = format!("the connection is lost: {why}"),
-                Ok(Err(refused)) => return Err(refused.to_string()),
-                Err(_) => last = format!("no answer within {} s (--timeout)", limit.as_secs_f64()),
+                Err(Trouble::Refused(why)) => return Err(why),
+                Err(Trouble::Unreachable(why)) if !self.is_known.get() => return Err(why),
+                Err(Trouble::Lost { was_kept: true, .. }) => continue,
+                Err(Trouble::Unreachable(why) | Trouble::Lost { why, .. }) => why,
+            };
+            attempts += 1;
+            if !self.is_known.get() {
+                match attempts {
+                    ATTEMPTS.. => return Err(format!("{why}; {TURNED_AWAY}")),
+                    _ => continue,
+                }
             }
+            if clock.now().since(began) >= AGAIN_WITHIN {
+                return Err(format!("{why}, for {} s", AGAIN_WITHIN.as_secs_f64()));
+            }
+            if attempts == 1 {
+                let seconds = AGAIN_WITHIN.as_secs_f64();
+                print_error(format_args!("job: {why}; it is asked again for up to {seconds} s"));
+            }
+            clock.sleep(AGAIN_EVERY).await;
         }
-        Err(last)
     }
 }
 

@@ -3,10 +3,12 @@
 use crate::args::{Common, NfsOptions};
 use crate::client::ClientHost;
 use crate::connection::{Connection, Connector};
-use crate::failure::Failure;
+use crate::failure::{Failure, print_error};
 use crate::ftp::show::clean;
 use crate::reserved::Caller;
 use crate::target::{Schemes, Target};
+use crate::through::interrupts;
+use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_common::LocalFuture;
 use inhost_common::storage::{name_octets, name_text};
@@ -15,8 +17,9 @@ use inhost_nfs::codec::nfs::FileType;
 use inhost_nfs::codec::rpc::{AuthSys, Credentials, Machine};
 use inhost_nfs::codec::{mount, nfs, portmap};
 use inhost_nfs::driver::{Connect, carry_stream, drive};
-use inhost_runtime::entropy;
+use inhost_runtime::{Signals, entropy};
 use inhost_socket::Host;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io;
 use std::rc::Rc;
@@ -24,6 +27,12 @@ use std::rc::Rc;
 const SCHEMES: Schemes = Schemes::Of(&["nfs"]);
 /// How long a portmapper may take, where the port may be the usual one.
 const PORTMAPPER_WITHIN: Duration = Duration::from_secs(5);
+/// A server that is silent for so long is named.
+const SILENT: Duration = Duration::from_secs(2);
+/// How often that is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long clearing up may take after something failed.
+pub const CLEAR_WITHIN: Duration = Duration::from_secs(2);
 /// Permission bits of a directory that is made.
 const DIRECTORY_MODE: u32 = 0o755;
 
@@ -52,6 +61,19 @@ impl Place {
         let path = name_text(&path);
         Ok(Place { host: target.host, port: target.port, path: format!("/{}", path.trim_start_matches('/')) })
     }
+    /// The new name of what this place is, for [`Server::rename`]: a path, or another place at the same server.
+    pub fn new_name(&self, to: &str) -> Result<String, Failure> {
+        let begins_as_own = self.port.is_some_and(|port| to.starts_with(&format!("{}:{port}/", self.host)));
+        if to.starts_with('/') || !(begins_as_own || to.contains(":/")) {
+            return Ok(name_text(to.as_bytes()));
+        }
+        let place = Place::parse(to)?;
+        if (&place.host, place.port) != (&self.host, self.port) {
+            let why = "a file is renamed within its server; get it and put it there instead";
+            return Err(Failure::usage(format!("{to:?}: {why}")));
+        }
+        Ok(place.path)
+    }
     /// A server alone.
     pub fn server(text: &str) -> Result<Place, Failure> {
         let target = Target::parse(text, SCHEMES)?;
@@ -68,6 +90,8 @@ impl Place {
 pub struct Calls {
     clock: Host,
     ports: Ports,
+    /// A signal ends what is under way.
+    signals: Rc<Signals>,
 }
 
 #[derive(Clone)]
@@ -76,9 +100,60 @@ enum Ports {
     Reserved(Rc<Caller>),
 }
 
+impl Calling {
+    /// What a server does that has not answered for a while.
+    fn trouble(&self, limit: Duration) -> String {
+        let (host, port, failure) = (clean(&self.host), self.port, self.attempts.failure.borrow());
+        let until = format!("trying for up to {} s (--timeout)", limit.as_secs_f64());
+        match self.attempts.made.get() {
+            0 if failure.is_empty() => format!("{host} port {port}: no connection yet; {until}"),
+            0 => format!("{failure}; {until}"),
+            1 => format!("{host} port {port}: no answer yet; {until}"),
+            _ => format!(
+                "{host} port {port} closes connections unanswered, as a server does that had too many of them; {until}"
+            ),
+        }
+    }
+}
+
 impl Calls {
+    /// No calls yet. The first has a number that nobody can foretell.
+    fn rpc(&self, credentials: &Credentials, settings: CallSettings) -> Result<Rpc<Host>, ClientError> {
+        let drawn = entropy().map_err(|e| CallError::Unreachable(format!("no entropy: {e}")))?;
+        let first = u32::from_ne_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]);
+        Ok(Rpc::new(self.clock.clone(), credentials.clone(), settings, first))
+    }
+    /// Does `work`, whose calls go to a port. A server that does not answer is named, and a signal ends the operation
+    /// that is under way.
+    async fn carry<T>(
+        &self,
+        rpc: &Rpc<Host>,
+        host: &str,
+        port: u16,
+        settings: CallSettings,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let calling = Calling { calls: self.clone(), host: host.to_owned(), port, attempts: Rc::default() };
+        let watch = async {
+            let mut silent = Duration::ZERO;
+            loop {
+                self.clock.sleep(LOOK_EVERY).await;
+                silent = if rpc.is_waiting() { silent + LOOK_EVERY } else { Duration::ZERO };
+                if silent == SILENT {
+                    print_error(format_args!("nfs: {}", calling.trouble(settings.give_up_after)));
+                }
+            }
+        };
+        let stop = async {
+            loop {
+                self.signals.next().await;
+                rpc.interrupt();
+            }
+        };
+        drive(carry_stream(rpc, &calling), or(work, or(watch, stop))).await
+    }
     /// Those of the host on which the client runs.
-    pub fn of(client: &ClientHost, options: &NfsOptions) -> Calls {
+    pub fn of(client: &ClientHost, options: &NfsOptions) -> Result<Calls, Failure> {
         let (clock, common) = (client.runtime.host().clone(), options.reach.common.clone());
         let ports = match options.reserved_port {
             true => Ports::Reserved(Rc::new(Caller::new(client, common))),
@@ -87,7 +162,7 @@ impl Calls {
                 Ports::Any(Rc::new(Connector { maker, common, clock: clock.clone() }))
             }
         };
-        Calls { clock, ports }
+        Ok(Calls { clock, ports, signals: Rc::new(interrupts(&client.runtime)?) })
     }
     async fn call(self, host: &str, port: u16) -> io::Result<Connection> {
         use inhost_telnet::driver::Connect as _;
@@ -104,18 +179,36 @@ impl Calls {
     }
 }
 
-/// Makes connections to one port of a server.
+/// Makes connections to one port of a server, and knows how that went.
 struct Calling {
     calls: Calls,
     host: String,
     port: u16,
+    attempts: Rc<Attempts>,
+}
+
+/// How connecting went.
+#[derive(Default)]
+struct Attempts {
+    made: Cell<u32>,
+    failure: RefCell<String>,
 }
 
 impl Connect for Calling {
     type Stream = Connection;
     fn connect(&self) -> LocalFuture<io::Result<Connection>> {
         let (calls, host, port) = (self.calls.clone(), self.host.clone(), self.port);
-        Box::pin(async move { calls.call(&host, port).await })
+        let attempts = self.attempts.clone();
+        Box::pin(async move {
+            let called = calls.call(&host, port).await;
+            match &called {
+                Ok(_) => attempts.made.set(attempts.made.get() + 1),
+                Err(why) => {
+                    attempts.failure.replace(why.to_string());
+                }
+            }
+            called
+        })
     }
 }
 
@@ -123,16 +216,23 @@ impl Connect for Calling {
 pub struct Server {
     calls: Calls,
     name: String,
-    files_port: u16,
     mount_port: u16,
+    files_port: u16,
     credentials: Credentials,
     settings: CallSettings,
     export: Option<String>,
+    /// Calls to the port of files.
+    files: Rpc<Host>,
 }
 
 impl Server {
-    /// Finds its ports.
-    pub async fn find(calls: Calls, place: &Place, options: &NfsOptions) -> Result<Server, String> {
+    /// Finds the ports of the server of `place`, and does `work` with it. There is one connection to each port.
+    pub async fn during<T>(
+        calls: Calls,
+        place: &Place,
+        options: &NfsOptions,
+        work: impl AsyncFnOnce(&Server) -> Result<T, String>,
+    ) -> Result<T, String> {
         let common: Common = options.reach.common.clone();
         let (user, group) = options.user.unwrap_or_else(own_ids);
         let machine = Machine::default();
@@ -140,26 +240,50 @@ impl Server {
             Credentials::Sys(AuthSys { stamp: 0, machine, uid: user, gid: group, groups: Vec::new() });
         let mut settings = CallSettings::connection();
         settings.give_up_after = common.limit().unwrap_or(settings.give_up_after);
+        let given = Target { port: place.port, ..Target::default() };
+        let given = given.port_or(options.port).map_err(|why| why.to_string())?;
+        let port = given.unwrap_or(nfs::PORT);
+        let files = calls.rpc(&credentials, settings).map_err(|why| why.to_string())?;
         let mut server = Server {
             calls,
             name: place.host.clone(),
-            files_port: nfs::PORT,
-            mount_port: nfs::PORT,
+            mount_port: port,
+            files_port: port,
             credentials,
             settings,
             export: options.export.as_ref().map(|path| name_text(path.as_bytes())),
+            files: files.clone(),
         };
-        let both = Target { port: place.port, ..Target::default() };
-        match both.port_or(options.port).map_err(|why| why.to_string())? {
-            Some(port) => (server.files_port, server.mount_port) = (port, port),
-            None => match server.ask_portmapper().await {
-                Ok((files, mount)) => (server.files_port, server.mount_port) = (files, mount),
-                Err(why) => {
-                    common.note(format_args!("its portmapper says nothing ({why}): port {} it is", nfs::PORT))
-                }
-            },
+        let calls = server.calls.clone();
+        let name = server.name.clone();
+        let all = async {
+            if given.is_none() {
+                server.find_ports(&common).await.map_err(|why| format!("{}: {why}", server.name))?;
+            }
+            if server.files_port == port {
+                return work(&server).await;
+            }
+            server.files = server.calls.rpc(&server.credentials, settings).map_err(|why| why.to_string())?;
+            server.calls.carry(&server.files, &server.name, server.files_port, settings, work(&server)).await
+        };
+        calls.carry(&files, &name, port, settings, all).await
+    }
+    /// Finds the ports: both are the usual one if the server has MOUNT there, or else what its portmapper says.
+    async fn find_ports(&mut self, common: &Common) -> Result<(), ClientError> {
+        let within = self.settings.give_up_after.min(PORTMAPPER_WITHIN);
+        match self.calls.clock.timeout(within, client::ping_mount(&self.files)).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(ClientError::Call(CallError::Interrupted))) => return Err(CallError::Interrupted.into()),
+            _ => {}
         }
-        Ok(server)
+        match self.ask_portmapper().await {
+            Ok(ports) => (self.files_port, self.mount_port) = ports,
+            Err(ClientError::Call(CallError::Interrupted)) => return Err(CallError::Interrupted.into()),
+            Err(why) => {
+                common.note(format_args!("its portmapper says nothing ({why}): port {} it is", nfs::PORT));
+            }
+        }
+        Ok(())
     }
     async fn ask_portmapper(&self) -> Result<(u16, u16), ClientError> {
         let mut settings = self.settings;
@@ -171,18 +295,18 @@ impl Server {
         })
         .await
     }
-    /// Does `work` with calls to a port.
+    /// Does `work` with calls to a port: those of files, or others on a connection of their own.
     async fn with<T>(
         &self,
         port: u16,
         settings: CallSettings,
         work: impl AsyncFnOnce(Rpc<Host>) -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
-        let drawn = entropy().map_err(|e| CallError::Unreachable(format!("no entropy: {e}")))?;
-        let first = u32::from_ne_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]);
-        let rpc = Rpc::new(self.calls.clock.clone(), self.credentials.clone(), settings, first);
-        let calling = Calling { calls: self.calls.clone(), host: self.name.clone(), port };
-        drive(carry_stream(&rpc, &calling), work(rpc.clone())).await
+        if port == self.files_port {
+            return work(self.files.clone()).await;
+        }
+        let rpc = self.calls.rpc(&self.credentials, settings)?;
+        self.calls.carry(&rpc, &self.name, port, settings, work(rpc.clone())).await
     }
     /// Its exports, and to whom, as text that [`name_octets`] understands.
     pub async fn exports(&self) -> Result<Vec<(String, Vec<String>)>, String> {
@@ -223,19 +347,15 @@ impl Server {
             .with(self.mount_port, self.settings, async |rpc| client::mount(&rpc, mount_path).await)
             .await
             .map_err(|why| format!("{}:{}: {why}", self.name, clean(mount_path)))?;
-        let done = self.with(self.files_port, self.settings, async |rpc| {
-            let remote = Remote::open(rpc, handle).await?;
-            Ok::<_, ClientError>(work(&remote, &inside).await)
-        });
-        let done = match done.await {
-            Ok(done) => done.map_err(|why| why.to_string()),
+        let done = match Remote::open(self.files.clone(), handle).await {
+            Ok(remote) => work(&remote, &inside).await.map_err(|why| why.to_string()),
             Err(why) => Err(why.to_string()),
         };
         let done = done.map_err(|why| format!("{}:{}: {why}", self.name, clean(path)));
         // The server's list of who has mounted what is for people; it may be wrong.
-        let _ = self
-            .with(self.mount_port, self.settings, async |rpc| client::unmount(&rpc, mount_path).await)
-            .await;
+        let unmounting =
+            self.with(self.mount_port, self.settings, async |rpc| client::unmount(&rpc, mount_path).await);
+        let _ = self.calls.clock.timeout(CLEAR_WITHIN, unmounting).await;
         done
     }
     /// The longest export that `path` begins with.
@@ -283,7 +403,7 @@ impl Server {
     /// Renames within the export; `to` is a path of the server's, or a name beside the old one.
     pub async fn rename(&self, place: &Place, to: &str) -> Result<(), String> {
         let export = self.export_for(&place.path).await?;
-        let target = new_path(&export, inside(&export, &place.path)?, &name_text(to.as_bytes()))?;
+        let target = new_path(&export, inside(&export, &place.path)?, to)?;
         let renaming = async |remote: &Remote<Host>, inside: &str| remote.rename(inside, &target).await;
         self.mounted_at(&export, &place.path, renaming).await
     }
@@ -324,6 +444,18 @@ mod tests {
         assert_eq!(place("nfs://vax/files/M%e4dchen"), is("vax", None, &name_text(b"/files/M\xe4dchen")));
         assert!(place("vax").is_err() && place("http://vax/").is_err());
         assert_eq!(Place::parse("vax:/files/a/").unwrap().name(), "a");
+    }
+
+    #[test]
+    fn a_new_name_may_have_the_same_server() {
+        let name = |place: &str, to| Place::parse(place).unwrap().new_name(to).map_err(|why| why.to_string());
+        let all =
+            [("vax:/a", "b"), ("vax:/a", "vax:/b"), ("vax:2050/a", "vax:2050/b"), ("vax:/a", "nfs://vax/b")];
+        assert_eq!(all.map(|(place, to)| name(place, to).unwrap()), ["b", "/b", "/b", "/b"]);
+        assert_eq!(name("vax:/a", "/b:/c").unwrap(), "/b:/c");
+        for to in ["pdp:/b", "nfs://vax:2050/b"] {
+            assert!(name("vax:/a", to).unwrap_err().contains("renamed within its server"), "{to}");
+        }
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! Files and directories as a whole, from and to a server.
 
-use super::server::{Place, Server};
+use super::server::{CLEAR_WITHIN, Place, Server};
 use super::unicode;
 use crate::args::NfsOptions;
+use crate::failure::{Failure, print_error};
 use crate::ftp::show::{clean, size};
 use crate::output::counted;
 use crate::progress::Progress;
 use inhost_common::storage::{
     Facts, Folder, Kind, Storage, StorageError, Store, UnixTime, VirtualPath, name_text,
 };
-use inhost_nfs::client::{ClientError, Remote};
+use inhost_nfs::client::{CallError, ClientError, Remote};
 use inhost_nfs::codec::nfs::{Attributes, FileType, SetAttributes, SetTime, Status, Time};
+use inhost_runtime::entropy;
 use inhost_socket::Host;
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -29,6 +31,12 @@ const FILE_MODE: u32 = 0o600;
 /// Permission bits of a directory that is filled.
 const OWNER_MODE: u32 = 0o700;
 const NEITHER: &str = "it is neither a file nor a directory";
+const LINK: &str = "it is a symbolic link";
+/// What stands around the name of a file at the server until it is whole, as around that of an unfinished upload.
+const PREFIX: &str = ".";
+const SUFFIX: &str = ".inhost-part";
+/// Octets of a name that servers take.
+const NAME_BYTES: usize = 255;
 const NO_NAME: &str = "no file here can have this name";
 
 /// Why a file or directory was not copied.
@@ -38,6 +46,8 @@ pub enum TreeError {
     Client(ClientError),
     /// This directory is too deep within others.
     Deep(String),
+    /// An operation failed, and this file is left at the server.
+    Left(ClientError, String),
 }
 
 impl From<ClientError> for TreeError {
@@ -57,6 +67,7 @@ impl fmt::Display for TreeError {
             TreeError::Deep(path) => {
                 write!(f, "{}: directories are nested more than {DEPTH_LIMIT} deep", clean(path))
             }
+            TreeError::Left(error, path) => write!(f, "{error}; {} is left there, unfinished", clean(path)),
         }
     }
 }
@@ -83,12 +94,17 @@ impl Moved {
     }
     pub fn sentence(&self) -> String {
         let rate = size((self.bytes as f64 / self.seconds.max(0.001)) as u64);
-        let mut text =
-            format!("{}, {} ({rate}/s)\n", counted(self.files, "file"), counted(self.bytes, "byte"));
+        format!("{}, {} ({rate}/s)\n", counted(self.files, "file"), counted(self.bytes, "byte"))
+    }
+    /// What was not copied, on standard error; that makes it a failure.
+    pub fn told(&self) -> Result<(), Failure> {
         for (name, why) in &self.skipped {
-            text += &format!("not copied, since {why}: {}\n", clean(name));
+            print_error(format_args!("not copied, since {why}: {}", clean(name)));
         }
-        text
+        match self.skipped.len() as u64 {
+            0 => Ok(()),
+            count => Err(Failure::operation(format!("nfs: {} left out", counted(count, "thing")))),
+        }
     }
     fn skip(&mut self, name: String, why: &'static str) {
         self.skipped.push((name, why));
@@ -209,6 +225,7 @@ impl Work<'_> {
                     kept => kept?,
                 }
             }
+            FileType::Link => self.moved.skip(from.to_owned(), LINK),
             _ => self.moved.skip(from.to_owned(), NEITHER),
         }
         Ok(())
@@ -233,7 +250,7 @@ impl Work<'_> {
     async fn send(&mut self, from: &VirtualPath, to: &str, depth: usize) -> Result<(), TreeError> {
         // One that is named on the command line is followed.
         if depth > 0 && self.folder.is_link(from).await? {
-            self.moved.skip(from.to_string(), NEITHER);
+            self.moved.skip(from.to_string(), LINK);
             return Ok(());
         }
         let facts = self.folder.facts(from).await?;
@@ -263,11 +280,31 @@ impl Work<'_> {
         let progress = self.progress(from, source.size_bytes());
         let shown = Rc::new(Cell::new(0));
         let tell = |bytes| shown.set(bytes);
-        let sending = self.remote.put(&*source, to, FILE_MODE, &tell);
-        self.moved.bytes += progress.during(shown.clone(), sending).await?;
-        self.remote.set_attributes(to, attributes(facts)).await?;
+        if self.remote.file_or_link(to).await.is_ok_and(|of| of.attributes.kind == FileType::Directory) {
+            return Err(ClientError::Refused { procedure: "Create", status: Status::ISDIR }.into());
+        }
+        // Until it is whole it has another name, so that what is there stays if this fails.
+        let part = part_name(to)?;
+        let sending = async {
+            let bytes = self.remote.put(&*source, &part, FILE_MODE, &tell).await?;
+            self.remote.set_attributes(&part, attributes(facts)).await?;
+            self.remote.rename(&part, to).await?;
+            Ok(bytes)
+        };
+        match progress.during(shown.clone(), sending).await {
+            Ok(bytes) => self.moved.bytes += bytes,
+            Err(why) => return Err(self.clear(why, part).await),
+        }
         self.moved.files += 1;
         Ok(())
+    }
+    /// Removes what is unfinished at the server, because of `why`.
+    async fn clear(&self, why: ClientError, part: String) -> TreeError {
+        let removing = self.remote.rpc().clock().timeout(CLEAR_WITHIN, self.remote.remove(&part));
+        match removing.await {
+            Ok(Ok(()) | Err(ClientError::Refused { status: Status::NOENT, .. })) => why.into(),
+            _ => TreeError::Left(why, part),
+        }
     }
     async fn send_names(&mut self, from: &VirtualPath, to: &str, depth: usize) -> Result<(), TreeError> {
         let mut listing = self.folder.list(from).await?;
@@ -289,6 +326,21 @@ impl Work<'_> {
         let name = path.name().unwrap_or_default();
         Progress::new(self.remote.rpc().clock(), name, self.is_quiet).of(Some(bytes))
     }
+}
+
+/// The path of a file at the server until it is whole: beside `path`, and not that of another one who sends it now.
+fn part_name(path: &str) -> Result<String, ClientError> {
+    let drawn = entropy().map_err(|e| CallError::Unreachable(format!("no entropy: {e}")))?;
+    let tag = u32::from_ne_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]);
+    Ok(part_of(path, tag))
+}
+
+fn part_of(path: &str, tag: u32) -> String {
+    let (above, name) = path.rsplit_once('/').map_or(("", path), |(above, name)| (above, name));
+    let end = format!(".{tag:08x}{SUFFIX}");
+    // A long name is cut. Its text has no fewer octets than the name.
+    let name = &name[..name.floor_char_boundary(NAME_BYTES - PREFIX.len() - end.len())];
+    format!("{above}/{PREFIX}{name}{end}")
 }
 
 /// Time and permissions of a file here, for the server.
@@ -330,6 +382,14 @@ mod tests {
             assert_eq!(own_name(name), None, "{name:?}");
         }
         assert_eq!(unicode(&name_text(b"M\xe4dchen")), "M\u{fffd}dchen");
+    }
+
+    #[test]
+    fn an_unfinished_file_is_beside_its_name() {
+        assert_eq!(part_of("/a/b.txt", 0xabc), "/a/.b.txt.00000abc.inhost-part");
+        assert_eq!(part_of("/b", 1), "/.b.00000001.inhost-part");
+        let long = part_of(&format!("/a/{}", "\u{e4}".repeat(127)), 1);
+        assert!(long.len() - 3 <= NAME_BYTES && long.ends_with("\u{e4}.00000001.inhost-part"), "{long}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Batch jobs: submitted here and over the network, held, released, cancelled, followed, delivered.
 
 use crate::common::mail::certificate;
-use crate::common::{Folder, PASSWORD, Serve, inhost, peers};
-use inhost_interop::{output, run, until};
+use crate::common::{Folder, PASSWORD, Serve, add_ada, inhost, peers};
+use inhost_interop::{Running, output, run, until};
 use serde_json::Value;
 use std::path::Path;
 
@@ -69,7 +69,8 @@ fn a_job_is_submitted_held_released_followed_and_cancelled() {
     let fails = script(&folder.0, "fails.sh", "exit 3\n");
     let failed = job(&["submit", "--follow", &fails]);
     let said = String::from_utf8_lossy(&failed.stderr).into_owned();
-    assert!(!failed.status.success() && said.contains("status 3"), "{said}");
+    let hint = "inhost: job 9 failed: exit status 3; inhost job show 9 tells more\n";
+    assert!(!failed.status.success() && said.ends_with(hint), "{said}");
     let sleeps = script(&folder.0, "sleeps.sh", "exec sleep 600\n");
     assert_eq!(text(&["submit", &sleeps]), "job 10\n");
     until("its start", || (state(&serve, &config, "10") == "running").then_some(()));
@@ -248,4 +249,170 @@ fn a_queue_that_nobody_serves_keeps_jobs_and_says_so() {
     let serve = Serve::start("jobs-unserved-host", &["--config", config.to_str().unwrap()]);
     until("its end", || (state(&serve, config.to_str().unwrap(), "1") == "done").then_some(()));
     assert_eq!(serve.end().code(), Some(0));
+}
+
+/// A host with a queue, and `inhost job` beside it.
+struct Queue {
+    serve: Serve,
+    folder: Folder,
+    config: String,
+}
+
+impl Queue {
+    fn start(name: &str) -> Queue {
+        let folder = Folder::new(&format!("{name}-config"));
+        let config = config(&folder);
+        Queue { serve: Serve::start(name, &["--config", &config]), folder, config }
+    }
+    /// Status, output and errors of a command.
+    fn job(&self, words: &[&str]) -> (Option<i32>, String, String) {
+        let done = output(self.serve.inhost().arg("job").args(words).args(["--config", &self.config]));
+        let text = |octets| String::from_utf8(octets).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    }
+    fn script(&self, text: &str) -> String {
+        script(&self.folder.0, "part.sh", text)
+    }
+}
+
+#[test]
+fn a_delivery_replaces_a_file_only_if_that_is_said() {
+    let queue = Queue::start("jobs-replace");
+    let keep = queue.folder.0.join("keep.txt");
+    let (path, each) = (keep.to_str().unwrap(), queue.folder.0.join("part-%a"));
+    std::fs::write(&keep, "mine\n").unwrap();
+    let part = queue.script("echo part $INHOST_ARRAY_INDEX\n");
+    let (status, _, said) = queue.job(&["submit", "--deliver", path, &part]);
+    assert!(status == Some(1) && said.contains("keep.txt is there already; --replace"), "{said}");
+    let (status, _, said) = queue.job(&["submit", "--array", "1-3", "--deliver", path, &part]);
+    assert!(status == Some(2) && said.contains("write %a (the index) or %j"), "{said}");
+    let each = ["submit", "--follow", "--array", "1-3", "--deliver", each.to_str().unwrap(), &part];
+    assert_eq!(queue.job(&each).0, Some(0));
+    for index in 1..=3 {
+        let part = queue.folder.0.join(format!("part-{index}"));
+        let delivered = || std::fs::read_to_string(&part).is_ok_and(|text| text == format!("part {index}\n"));
+        until("the file of an element", || delivered().then_some(()));
+    }
+    // One that comes while the job runs stays, and that is told.
+    let late = queue.folder.0.join("late.txt");
+    let makes = queue.script(&format!("echo late >{}\n", late.display()));
+    assert_eq!(queue.job(&["submit", "--deliver", late.to_str().unwrap(), &makes]).1, "job 5\n");
+    until("the reason", || queue.job(&["list"]).1.contains("late.txt is there already").then_some(()));
+    assert_eq!(std::fs::read_to_string(&late).unwrap(), "late\n");
+    assert_eq!(std::fs::read_to_string(&keep).unwrap(), "mine\n");
+    let part = queue.script("echo new\n");
+    assert_eq!(queue.job(&["submit", "--replace", "--deliver", path, &part]).0, Some(0));
+    until("the new file", || (std::fs::read_to_string(&keep).unwrap() == "new\n").then_some(()));
+}
+
+#[test]
+fn all_that_a_job_says_is_followed_and_how_it_ended_is_told() {
+    let queue = Queue::start("jobs-follow");
+    let part = queue.script("echo part $INHOST_ARRAY_INDEX; echo no >&2; [ $INHOST_ARRAY_INDEX != 2 ]\n");
+    let (status, out, said) = queue.job(&["submit", "--follow", "--array", "1-3", &part]);
+    assert_eq!((status, out.as_str()), (Some(1), "part 1\npart 2\npart 3\n"), "{said}");
+    let expected = "inhost: job 1\ninhost: job 2, element 1:\nno\ninhost: job 3, element 2:\nno\ninhost: job 4, element 3:\nno\n\
+                    inhost: array 1: 1 of 3 jobs did not succeed; job 3, element 2, failed: exit status 1; inhost job show 1 tells more\n";
+    assert_eq!(said, expected);
+    // The number of the array is known to all.
+    let (_, listed, _) = queue.job(&["list"]);
+    assert!(listed.contains("     1       4 part[3]"), "{listed}");
+    assert_eq!(queue.job(&["log", "1"]).1, out);
+    assert_eq!(queue.job(&["log", "--error", "--follow", "1"]).1, "no\nno\nno\n");
+
+    let long = queue.script("head -c 5000 /dev/zero\n");
+    let (status, out, said) = queue.job(&["submit", "--follow", "--output", "1K", &long]);
+    assert_eq!((status, out.len()), (Some(0), 1024));
+    assert_eq!(said, "inhost: job 5\ninhost: job 5: its output was cut at 1024 bytes (--output)\n");
+
+    let says = queue.script("echo high\n");
+    let (status, out, said) = queue.job(&["submit", "--follow", "--json", &says]);
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((status, lines.len(), said.as_str()), (Some(0), 2, "high\n"));
+    assert_eq!((&lines[0]["job"], &lines[1]["state"]), (&6.into(), &"done".into()), "{out}");
+}
+
+#[test]
+fn wrong_passwords_are_logged_and_no_advice_leads_into_the_clear() {
+    if !peers(&["openssl"]) {
+        return;
+    }
+    let folder = Folder::new("jobs-guesses");
+    certificate(&folder.0);
+    let root = folder.0.to_str().unwrap();
+    let section = format!(
+        "link = [\"user,forward=127.0.0.1:0->71\"]\n[jobs]\nenabled = true\nfolder = \"{root}/queue\"\n\
+         certificate = \"{root}/cert.pem\"\nkey = \"{root}/key.pem\"\n"
+    );
+    let config = script(&folder.0, "host.toml", &section);
+    add_ada(&folder.0, &[]);
+    let mut serve = Running::start(inhost(&folder.0).args(["serve", "--config", &config]));
+    let banner = serve.wait_for("to end.");
+    let at =
+        banner.lines().find_map(|line| line.trim().strip_prefix("forward   tcp ")?.strip_suffix(" -> 71"));
+    let at = format!("ada@{}", at.unwrap());
+    let wrong = script(&folder.0, "wrong", "guess");
+    let guess = || {
+        let words =
+            ["job", "list", "--server", &at, "--insecure", "--password-file", &wrong, "--link", "user"];
+        String::from_utf8(output(inhost(&folder.0).args(words)).stderr).unwrap()
+    };
+    assert!(guess().contains("the user or the password is wrong"));
+    serve.wait_for("jobs: wrong password peer=127.0.0.1 user=\"ada\"");
+    let said = until("the end of the guesses", || Some(guess()).filter(|said| !said.contains("is wrong")));
+    // The link of the client may hear of the reset before its connection is made.
+    let is_told = said.contains("turns callers away for a minute") || said.contains("connection refused");
+    assert!(!said.contains("http://") && is_told, "{said}");
+}
+
+#[test]
+fn a_job_whose_place_cannot_be_reached_is_queued() {
+    let folder = Folder::new("jobs-unreachable");
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let password = script(&folder.0, "password", PASSWORD);
+    std::fs::set_permissions(&password, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let section = format!(
+        "link = [\"user,loopback=yes,forward=127.0.0.1:0->7\"]\n[jobs]\nenabled = true\nport = 0\nfolder = \"{}/near\"\n\
+         [jobs.places.big]\nkind = \"host\"\nhost = \"10.0.2.2\"\nport = {nobody}\nuser = \"ada\"\n\
+         password_file = \"{password}\"\ncleartext = true\n",
+        folder.0.display()
+    );
+    let config = script(&folder.0, "near.toml", &section);
+    let serve = Serve::start("jobs-unreachable-host", &["--config", &config]);
+    let says = script(&folder.0, "says.sh", "echo hello\n");
+    run(serve.inhost().args(["job", "submit", "--config", &config, "--to", "big", &says]));
+    let show = || -> Value {
+        let shown = run(serve.inhost().args(["job", "show", "--json", "--config", &config, "1"]));
+        serde_json::from_str(&shown).unwrap()
+    };
+    let job = until("the reason", || Some(show()).filter(|job| job["reason"] != ""));
+    assert_eq!((&job["state"], &job["attempts"]), (&"queued".into(), &0.into()), "{job}");
+    let why = job["reason"].as_str().unwrap();
+    assert!(why.starts_with("waits for that host: no connection: ") && why.contains("refused"), "{why}");
+    run(serve.inhost().args(["job", "cancel", "--config", &config, "1"]));
+    assert_eq!(show()["state"], "cancelled", "at once");
+}
+
+#[test]
+fn following_goes_on_when_the_host_was_started_anew() {
+    let folder = Folder::new("jobs-again");
+    let path = config(&folder);
+    let serve = Serve::start("jobs-again-host", &["--config", &path]);
+    let at = serve.forwarded(71).to_owned();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("127.0.0.1:0->71", &format!("{at}->71"))).unwrap();
+    let (password, go) = (script(&folder.0, "password", PASSWORD), folder.0.join("go"));
+    let waits = format!("echo begun; until [ -e {} ]; do sleep 0.1; done; echo ended\n", go.display());
+    let waits = script(&folder.0, "waits.sh", &waits);
+    let mut follow = inhost(&folder.0);
+    follow.args(["job", "submit", "--follow", "--link", "user", "--server", &format!("http://ada@{at}")]);
+    let mut follow = Running::start(follow.args(["--password-file", &password, &waits]));
+    follow.wait_for("begun");
+    // As by kill -9.
+    drop(serve);
+    follow.wait_for("it is asked again for up to 60 s");
+    let _serve = Serve::start("jobs-again-host", &["--config", &path]);
+    std::fs::write(&go, "").unwrap();
+    assert_eq!(follow.wait().code(), Some(0), "{}", follow.printed());
+    assert!(follow.printed().ends_with("ended\n"), "{}", follow.printed());
 }

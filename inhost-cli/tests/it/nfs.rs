@@ -1,7 +1,8 @@
 //! NFS: a folder of a running host, from `inhost nfs` and from Debian's libnfs.
 
-use crate::common::{Folder, Serve, inhost, peers};
-use inhost_interop::{output, run};
+use crate::common::{Folder, Serve, inhost, peers, with_own_signals};
+use inhost_interop::{Running, output, run, until};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -89,7 +90,8 @@ fn files_and_folders_go_there_and_come_back() {
     fs::remove_file(sent).unwrap();
     nfs(&["mkdir", "127.0.0.1:/files/new"]);
     nfs(&["mv", "127.0.0.1:/files/own/empty", "/files/new/hollow"]);
-    nfs(&["mv", "127.0.0.1:/files/new/hollow", "void"]);
+    nfs(&["mv", "127.0.0.1:/files/new/hollow", "127.0.0.1:/files/new/other"]);
+    nfs(&["mv", "127.0.0.1:/files/new/other", "void"]);
     assert_eq!(nfs(&["ls", "127.0.0.1:/files/new"]), "void\n");
     nfs(&["rm", "127.0.0.1:/files/new/void"]);
     nfs(&["rm", "127.0.0.1:/files/new"]);
@@ -164,7 +166,8 @@ fn names_that_are_not_utf_8_come_and_go_and_depth_has_a_limit() {
     let sent = nfs(&words("put -r own 127.0.0.1:/files/"));
     let said = String::from_utf8_lossy(&sent.stdout).into_owned();
     assert!(said.starts_with("1 file, 6 bytes"), "{said}{}", String::from_utf8_lossy(&sent.stderr));
-    assert!(said.ends_with("not copied, since it is neither a file nor a directory: /own/link\n"), "{said}");
+    let left_out = String::from_utf8_lossy(&sent.stderr).into_owned();
+    assert!(left_out.contains("not copied, since it is a symbolic link: /own/link\n"), "{left_out}");
     let there = folder.0.join("files/own").join(name(b"M\xe4dchen/\xff"));
     assert_eq!(fs::read(&there).unwrap(), b"octets");
     assert!(nfs(&words("get -r nfs://127.0.0.1/files/own/M%e4dchen back")).status.success());
@@ -209,6 +212,8 @@ fn what_cannot_be_done_is_said() {
     fails(&["rm", "127.0.0.1:/files/full"], "/files/full: ");
     fails(&["put", "-r", "/", "127.0.0.1:/files/"], "/ cannot be sent as a whole");
     fails(&["mv", "127.0.0.1:/files/text", "/filesb"], "/filesb is not in the export /files");
+    fails(&["mv", "127.0.0.1:/files/text", "10.9.0.9:/files/b"], "renamed within its server");
+    fails(&["put", "files/text", "127.0.0.1:/files/full"], "directory");
     fails(&["ls", "127.0.0.1"], "give HOST:/PATH");
     fails(&["ls", "--port", "9", "--timeout", "2", "127.0.0.1:/files"], "the server ");
     assert!(!folder.0.join("none").exists(), "half a file is left behind");
@@ -216,6 +221,75 @@ fn what_cannot_be_done_is_said() {
     let forward = format!("127.0.0.1:{port}/files");
     let mut command = inhost(&folder.0);
     assert_eq!(run(command.args(["nfs", "ls", "--link", "user", &forward])), "full/\ntext\n");
+}
+
+/// Begins to send a large file in the place of one that is there, and waits until some of it is there.
+fn sending(serve: &Serve, folder: &Folder, more: &[&str]) -> Running {
+    fs::File::create(folder.0.join("huge")).unwrap().set_len(2_000_000_000).unwrap();
+    fs::write(folder.0.join("files/huge"), "precious").unwrap();
+    let mut command = with_own_signals();
+    command.arg(env!("CARGO_BIN_EXE_inhost")).env("XDG_RUNTIME_DIR", &serve.folder.0);
+    command.args(["nfs", "put", "huge", "127.0.0.1:/files/huge"]).args(more);
+    let process = Running::start(command.current_dir(&folder.0));
+    until("some of it is there", || (unfinished(folder).first()?.1 > 0).then_some(()));
+    process
+}
+
+/// Hidden files of the export, and their sizes.
+fn unfinished(folder: &Folder) -> Vec<(String, u64)> {
+    let all = fs::read_dir(folder.0.join("files")).unwrap().map(Result::unwrap);
+    let all = all.map(|of| (of.file_name().into_string().unwrap(), of.metadata().map_or(0, |of| of.len())));
+    all.filter(|(name, _)| name.starts_with('.')).collect()
+}
+
+#[test]
+fn a_file_is_replaced_when_the_new_one_is_whole() {
+    let (serve, folder, _) = serve("nfs-interrupted");
+    let mut process = sending(&serve, &folder, &[]);
+    process.signal(Signal::INT);
+    assert_eq!(process.wait_within(Duration::from_secs(10)).code(), Some(1));
+    let said = process.printed();
+    assert!(said.contains("/files/huge: interrupted\n"), "{said}");
+    assert_eq!(fs::read(folder.0.join("files/huge")).unwrap(), b"precious");
+    assert_eq!(unfinished(&folder), []);
+
+    // A server that is gone keeps what it has, and that is said.
+    let mut process = sending(&serve, &folder, &["--timeout", "1"]);
+    drop(serve);
+    assert_eq!(process.wait_within(Duration::from_secs(20)).code(), Some(1));
+    let (said, left) = (process.printed(), unfinished(&folder));
+    assert!(said.contains(&format!("/{} is left there, unfinished", left[0].0)), "{said}");
+    assert_eq!(fs::read(folder.0.join("files/huge")).unwrap(), b"precious");
+}
+
+#[test]
+fn a_small_file_is_fetched_by_one_connection_and_a_silent_server_is_named() {
+    let (serve, folder, _) = serve_with("nfs-connections", "[nfs.limits]\nconnections_per_minute = 3\n");
+    fs::write(folder.0.join("files/text"), "x").unwrap();
+    let get = |more: &[&str]| {
+        let mut command = serve.inhost();
+        let words = ["nfs", "get", "-q", "127.0.0.1:/files/text", "copy"];
+        output(command.args(words).args(more).current_dir(&folder.0))
+    };
+    for _ in 0..3 {
+        assert!(get(&["--timeout", "10"]).status.success());
+    }
+    let refused = get(&["--timeout", "6"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("closes connections unanswered"), "{said}");
+    assert!(said.contains("trying for up to 6 s (--timeout)\n"), "{said}");
+}
+
+#[test]
+fn what_is_left_out_is_a_failure() {
+    let (serve, folder, _) = serve("nfs-links");
+    std::os::unix::fs::symlink("text", folder.0.join("files/link")).unwrap();
+    let mut command = serve.inhost();
+    let done = output(command.args(["nfs", "get", "-q", "127.0.0.1:/files/link"]).current_dir(&folder.0));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    let lines = "inhost: not copied, since it is a symbolic link: /link\ninhost: nfs: 1 thing left out\n";
+    assert_eq!(said, lines);
 }
 
 #[test]

@@ -45,7 +45,8 @@ fn main() {
     let slots = arguments.next().and_then(|slots| slots.parse().ok()).unwrap_or(4);
     let is_slurm = arguments.next().is_some_and(|word| word == "slurm");
     let store = Store::open(&folder).expect("the queue opens");
-    let lock = store.lock().expect("nobody else runs it");
+    // A process that was killed while it started a job has a child with its lock, until that child runs the job.
+    let lock = inhost_interop::until("the lock", || store.lock().ok());
     let mut config = QueueConfig::default();
     config.quotas.jobs = 100_000;
     let queue = Rc::new(Queue::new(store, config, Rc::new(Real), unix_time));

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use crate::codec::Limits;
+use crate::codec::{Limits, status_text};
 use crate::store::{Outcome, Task};
 
 /// The wrapper. `$1` is the time limit or empty, `$2` the grace, `$3` the output's limit, `$4` the cgroup or empty, `$5`
@@ -146,29 +146,105 @@ pub(crate) fn output_bytes(task: &Task) -> u64 {
 /// The end of the script, if its wrapper has written it.
 pub(crate) fn status(task: &Task, defaults: &Limits) -> Option<Outcome> {
     let status: i32 = fact(&task.folder, "status")?.parse().ok()?;
-    let cut = if task.folder.join("cut").exists() { "; its output was cut" } else { "" };
     let limits = task.submission.limits.or(*defaults);
+    let is_there = |name: &str| task.folder.join(name).exists();
+    let cut = match limits.output_bytes {
+        _ if is_there("unwritten") => "; its output could not be written: is the disk full?".to_owned(),
+        Some(most) if is_there("cut") => format!("; its output was cut at {most} bytes (--output)"),
+        _ => String::new(),
+    };
     let ended = fs::metadata(task.folder.join("status")).and_then(|file| file.modified()).ok();
     let ended =
         ended.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0, |at| at.as_secs());
     let is_late = |wall_s| matches!(status, 124 | 137) && ended >= task.started_s.saturating_add(wall_s);
     let reason = match limits.wall_s {
         Some(wall_s) if is_late(wall_s) => format!("its time limit of {wall_s} s has passed{cut}"),
-        _ if status == 0 || cut.is_empty() => cut.trim_start_matches("; ").to_owned(),
-        _ => format!("exit status {status}{cut}"),
+        _ if status == 0 => cut.trim_start_matches("; ").to_owned(),
+        _ => {
+            let is_killed = is_there("killed");
+            let why = limit_reached(status, &limits, is_killed).unwrap_or_else(|| status_text(status));
+            format!("{why}{cut}")
+        }
     };
     Some(Outcome::Exit(status, reason))
+}
+
+/// Which limit a job has reached, where its status tells. `is_killed` says that its cgroup had no memory left.
+fn limit_reached(status: i32, limits: &Limits, is_killed: bool) -> Option<String> {
+    const XCPU: i32 = 128 + 24;
+    const XFSZ: i32 = 128 + 25;
+    // A program that is given no more memory aborts, or uses what it was not given.
+    const NO_MEMORY: [i32; 3] = [128 + 6, 128 + 7, 128 + 11];
+    let text = status_text(status);
+    Some(match (limits, status) {
+        (Limits { memory_bytes: Some(most), .. }, _) if is_killed => {
+            format!("{text}: its memory has reached the limit of {most} bytes (--memory)")
+        }
+        (Limits { cpu_s: Some(most), .. }, XCPU) => {
+            format!("its processor time has reached the limit of {most} s (--cpu)")
+        }
+        (Limits { file_bytes: Some(most), .. }, XFSZ) => {
+            format!("a file has reached the limit of {most} bytes (--file-size)")
+        }
+        (Limits { memory_bytes: Some(most), .. }, status) if NO_MEMORY.contains(&status) => {
+            format!("{text}: its memory may have reached the limit of {most} bytes (--memory)")
+        }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::Submission;
+    use std::sync::Arc;
 
     #[test]
     fn limits_are_words_of_ulimit() {
         let limits =
             Limits { cpu_s: Some(3), memory_bytes: Some(1500), file_bytes: Some(513), ..Limits::default() };
         assert_eq!(rlimits(&limits), "t 3 v 2 f 2");
+    }
+
+    #[test]
+    fn output_that_a_disk_does_not_take_is_told() {
+        let folder = std::env::temp_dir().join(format!("inhost-attempt-{}", std::process::id()));
+        let task = Task {
+            id: 1,
+            attempt: 1,
+            array: None,
+            index: None,
+            user: "ada".into(),
+            submission: Arc::new(Submission::new("a", "echo high; exit 3")),
+            folder: folder.clone(),
+            handle: None,
+            is_cancelling: false,
+            started_s: 0,
+            reason: String::new(),
+            key: "k".into(),
+        };
+        prepare(&task).unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.join("stdout")).unwrap();
+        let limits = Limits::default();
+        let mut wrapper = Launch::new(&task, &limits, 5, None, "/usr/bin:/bin").command();
+        assert!(wrapper.current_dir(&folder).status().unwrap().success());
+        let reason = "exit status 3; its output could not be written: is the disk full?".to_owned();
+        assert_eq!(status(&task, &limits), Some(Outcome::Exit(3, reason)));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_status_tells_which_limit_was_reached() {
+        let limits =
+            Limits { cpu_s: Some(3), memory_bytes: Some(99), file_bytes: Some(513), ..Limits::default() };
+        let told = |status, is_killed| limit_reached(status, &limits, is_killed).unwrap_or_default();
+        let words = [(152, "--cpu"), (153, "--file-size"), (139, "--memory"), (134, "--memory")];
+        for (status, word) in words {
+            assert!(told(status, false).contains(word), "{status}");
+            assert_eq!(limit_reached(status, &Limits::default(), false), None);
+        }
+        assert!(told(137, true).starts_with("signal 9: its memory has reached the limit of 99 bytes"));
+        assert_eq!((told(137, false), told(1, false)), (String::new(), String::new()));
     }
 
     #[test]

@@ -18,6 +18,10 @@ pub type Started = Result<Option<String>, Outcome>;
 
 /// A back end of the queue. Its calls follow each other; none runs while another does.
 pub trait Backend: 'static {
+    /// Whether attempts can be started, or why not. It is asked when jobs may start, which stay queued otherwise.
+    fn reach(&self) -> Option<LocalFuture<Result<(), String>>> {
+        None
+    }
     /// Starts attempts; the answers are in the same order. It is called once for each attempt, and not again after a crash:
     /// the store has noted the start before.
     fn start(&self, tasks: Vec<Task>) -> LocalFuture<Vec<Started>>;

@@ -33,6 +33,8 @@ pub struct Client {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClientError {
+    /// There is no connection: nothing was sent.
+    Unreachable(io::Error),
     /// The connection is lost, or is not one of HTTP: the same request may be sent again.
     Broken(io::Error),
     /// The server refuses, with this status and reason.
@@ -42,6 +44,7 @@ pub enum ClientError {
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            ClientError::Unreachable(error) => write!(f, "no connection: {error}"),
             ClientError::Broken(error) => write!(f, "the connection is lost: {error}"),
             ClientError::Refused(status, why) => write!(f, "refused ({status}): {why}"),
         }
@@ -53,7 +56,7 @@ impl ClientError {
     /// Whether the same request may have an answer later.
     pub fn is_transient(&self) -> bool {
         match self {
-            ClientError::Broken(_) => true,
+            ClientError::Unreachable(_) | ClientError::Broken(_) => true,
             ClientError::Refused(status, _) => matches!(status, 408 | 429 | 500..),
         }
     }
@@ -68,6 +71,8 @@ pub struct Response {
     pub is_open: bool,
     /// The attempt whose output it is: the field `X-Job-Attempt`; else 0.
     pub attempt: u32,
+    /// The first octet of its part of the output: the field `Content-Range`.
+    pub from: Option<u64>,
     /// Its body.
     pub body: Vec<u8>,
 }
@@ -152,7 +157,24 @@ impl Client {
     {
         let field = format!("Range: bytes={offset}-\r\n");
         let query = attempt.map(|attempt| format!("?attempt={attempt}")).unwrap_or_default();
-        self.ask(stream, &format!("GET /jobs/{id}/{}{query}", output.name()), &field, b"").await
+        let request = format!("GET /jobs/{id}/{}{query}", output.name());
+        let mut response = self.exchange(stream, &request, &field, b"").await?;
+        match (response.status, response.from) {
+            (206, Some(from)) if from == offset => {}
+            (206, _) => {
+                let why = "the server gives another part than was asked for";
+                return Err(ClientError::Broken(io::Error::new(io::ErrorKind::InvalidData, why)));
+            }
+            // There is no more.
+            (416, _) => response.body.clear(),
+            // All of it, as a server may do that has no ranges (RFC 9110 §14.2).
+            (200..300, _) => {
+                let known = usize::try_from(offset).unwrap_or(usize::MAX).min(response.body.len());
+                response.body.drain(..known);
+            }
+            _ => return Err(refused(&response)),
+        }
+        Ok(response)
     }
     /// Holds, releases or cancels.
     ///
@@ -171,6 +193,19 @@ impl Client {
     }
 
     async fn ask<S>(
+        &self,
+        stream: S,
+        request: &str,
+        fields: &str,
+        body: &[u8],
+    ) -> Result<Response, ClientError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let response = self.exchange(stream, request, fields, body).await?;
+        if response.status < 300 { Ok(response) } else { Err(refused(&response)) }
+    }
+    async fn exchange<S>(
         &self,
         mut stream: S,
         request: &str,
@@ -192,7 +227,7 @@ impl Client {
         let (mut received, mut place) = (Vec::new(), vec![0; 16 << 10]);
         loop {
             if let Some(response) = parse(&received)? {
-                return if response.status < 300 { Ok(response) } else { Err(refused(&response)) };
+                return Ok(response);
             }
             let count = stream.read(&mut place).await.map_err(ClientError::Broken)?;
             if count == 0 {
@@ -240,5 +275,38 @@ pub(crate) fn parse(octets: &[u8]) -> Result<Option<Response>, ClientError> {
     let Some(body) = octets.get(begin..begin.saturating_add(length)) else { return Ok(None) };
     let is_open = field("x-job-open") == Some("true");
     let attempt = field("x-job-attempt").and_then(|text| text.parse().ok()).unwrap_or(0);
-    Ok(Some(Response { status: head.code.unwrap_or(0), is_open, attempt, body: body.to_vec() }))
+    let from =
+        field("content-range").and_then(|text| text.strip_prefix("bytes ")?.split('-').next()?.parse().ok());
+    Ok(Some(Response { status: head.code.unwrap_or(0), is_open, attempt, from, body: body.to_vec() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_lite::future::block_on;
+
+    /// What the client makes of one response to a request for output from octet 4 on.
+    fn heard(head: &str, body: &str) -> Result<(String, bool), String> {
+        let (own, mut server) = tokio::io::duplex(1 << 16);
+        let text = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let client = Client::new("vax", "ada", "a").unwrap();
+        let asked = async {
+            server.write_all(text.as_bytes()).await.unwrap();
+            client.output(own, 1, Output::Stdout, None, 4).await
+        };
+        let response = block_on(asked).map_err(|error| error.to_string())?;
+        Ok((String::from_utf8(response.body).unwrap(), response.is_open))
+    }
+
+    #[test]
+    fn output_has_an_end_whatever_a_server_knows_of_ranges() {
+        let is = |text: &str, is_open| Ok((text.to_owned(), is_open));
+        assert_eq!(heard("206 x\r\nContent-Range: bytes 4-7/8", "tide"), is("tide", false));
+        assert_eq!(heard("416 x\r\nContent-Range: bytes */4\r\nX-Job-Open: true", "{}"), is("", true));
+        // One that ignores them, and one that has no body then.
+        assert_eq!(heard("200 x", "hightide"), is("tide", false));
+        assert_eq!((heard("200 x", "high"), heard("200 x", "")), (is("", false), is("", false)));
+        assert!(heard("206 x\r\nContent-Range: bytes 0-3/8", "high").unwrap_err().contains("another part"));
+        assert!(heard("404 x", r#"{"detail":"no job"}"#).unwrap_err().contains("no job"));
+    }
 }

@@ -62,6 +62,9 @@ pub struct Submission {
     pub limits: Limits,
     /// What becomes of its output.
     pub deliver: Vec<Deliver>,
+    /// Whether a [`Deliver::File`] takes the place of a file that is there. Default false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
 }
 
 /// Where output goes when a job is over.
@@ -96,9 +99,13 @@ impl Deliver {
     }
     /// The path of a [`Deliver::File`], with `%j` and `%a` filled in.
     pub fn file_path(path: &Path, job: &Job) -> PathBuf {
-        let index = job.index.map(|index| index.to_string()).unwrap_or_default();
-        let text = path.to_string_lossy();
-        PathBuf::from(text.replace("%j", &job.id.to_string()).replace("%a", &index))
+        let text = path.to_string_lossy().replace("%j", &job.id.to_string());
+        PathBuf::from(with_index(&text, job.index))
+    }
+    /// Whether it is a file that has another name for each element of an array.
+    fn is_apart(&self) -> bool {
+        let Deliver::File(path) = self else { return true };
+        path.to_str().is_some_and(|path| path.contains("%a") || path.contains("%j"))
     }
 }
 
@@ -240,7 +247,27 @@ impl Submission {
         if self.limits.wall_s == Some(0) || self.limits.cpu_s == Some(0) {
             return wrong("limits: a time is at least 1 s");
         }
+        let is_array = self.array.is_some_and(|array| array.first < array.last);
+        if is_array && !self.deliver.iter().all(Deliver::is_apart) {
+            return wrong(
+                "deliver: the elements of an array need a file each: write %a (the index) or %j in its name",
+            );
+        }
         self.deliver.iter().try_for_each(Deliver::check)
+    }
+    /// A file to which output would be delivered, and which is there, as far as that is known before the job has a number.
+    pub(crate) fn occupied(&self) -> Option<PathBuf> {
+        if self.replace {
+            return None;
+        }
+        let paths = self.deliver.iter().filter_map(|to| match to {
+            Deliver::File(path) => path.to_str().filter(|path| !path.contains("%j")),
+            _ => None,
+        });
+        let indices = self.indices();
+        let mut all =
+            paths.flat_map(|path| indices.iter().map(|&index| PathBuf::from(with_index(path, index))));
+        all.find(|path| path.symlink_metadata().is_ok())
     }
     /// Indices of its elements; a job that is not an array has one without an index.
     pub fn indices(&self) -> Vec<Option<u32>> {
@@ -249,6 +276,19 @@ impl Submission {
             None => vec![None],
         }
     }
+}
+
+/// What a status other than 0 says: that of a shell has 128 and the signal that ended a program.
+pub(crate) fn status_text(status: i32) -> String {
+    match status {
+        129..=192 => format!("signal {}", status - 128),
+        status => format!("exit status {status}"),
+    }
+}
+
+/// A path with `%a` filled in.
+fn with_index(path: &str, index: Option<u32>) -> String {
+    path.replace("%a", &index.map(|index| index.to_string()).unwrap_or_default())
 }
 
 /// A word of names of hosts: letters, digits, '.', '-', '_', not beginning with a dash or dot.
@@ -324,7 +364,7 @@ mod tests {
     #[test]
     fn json_says_what_it_can_and_is_refused_otherwise() {
         let text = br#"{"script":"echo","array":{"first":1,"last":3,"at_a_time":2},"after":[{"need":"afterok","job":7}],
-            "limits":{"wall_s":5},"deliver":[{"file":"/tmp/x"}]}"#;
+            "limits":{"wall_s":5},"deliver":[{"file":"/tmp/x-%a"}]}"#;
         let job = Submission::from_json(text).unwrap();
         assert_eq!(job.indices(), [Some(1), Some(2), Some(3)]);
         assert_eq!(Submission::from_json(&serde_json::to_vec(&job).unwrap()), Ok(job));
@@ -339,6 +379,7 @@ mod tests {
             r#"{"script":"a","array":{"first":0,"last":4294967295}}"#,
             r#"{"script":"a","deliver":[{"mail":"-oQ/tmp"}]}"#,
             r#"{"script":"a","deliver":[{"file":"relative"}]}"#,
+            r#"{"script":"a","deliver":[{"file":"/one/for/all"}],"array":{"first":1,"last":3}}"#,
             r#"{"script":"a","limits":{"wall_s":0}}"#,
         ];
         for text in wrong {

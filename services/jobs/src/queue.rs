@@ -27,6 +27,8 @@ use crate::store::{
 const IDLE_MS: u64 = 1000;
 /// How long a loop waits after the store has failed.
 const TROUBLE_MS: u64 = 2000;
+/// How long a loop waits whose back end cannot be reached.
+const UNREACHABLE_MS: u64 = 5000;
 /// How often deliveries are looked at, and old jobs removed.
 const DELIVERY_MS: u64 = 5000;
 /// Deliveries at a time.
@@ -178,12 +180,16 @@ impl Queue {
     /// Runs the jobs of one back end, until it is dropped. `name` is "local", or the place that jobs name in
     /// [`to`](Submission::to). The caller holds the [lock](Store::lock) of the store.
     pub async fn run(self: Rc<Self>, name: &str, backend: Rc<dyn Backend>, shares: Shares) {
+        let mut trouble = Trouble::default();
         loop {
             let mut seen = self.changed.count();
             let pause_ms = match self.round(name, &*backend, shares, &mut seen).await {
-                Ok(pause_ms) => pause_ms,
+                Ok(pause_ms) => {
+                    trouble.is_over(name);
+                    pause_ms
+                }
                 Err(problem) => {
-                    error!(target: "jobs", "{name}: {problem}");
+                    trouble.is_there(name, &problem);
                     seen = self.changed.count();
                     TROUBLE_MS
                 }
@@ -204,6 +210,13 @@ impl Queue {
         seen: &mut u64,
     ) -> Result<u64, StoreError> {
         let mut left = self.look(name, backend, seen, |_| true).await?;
+        if self.store.has_queued(name, self.now_s()).await?
+            && let Some(reaching) = backend.reach()
+            && let Err(why) = reaching.await
+        {
+            self.store.keep_queued(name, why, self.now_s()).await?;
+            return Ok(if left > 0 { backend.interval_ms() } else { UNREACHABLE_MS });
+        }
         let plan = self.store.plan(name, shares, self.now_s()).await?;
         left += plan.start.len();
         let mut refused = Vec::new();
@@ -265,14 +278,13 @@ impl Queue {
         if ends.is_empty() {
             return Ok(());
         }
-        for end in &ends {
-            let (job, outcome) = (end.id, &end.outcome);
+        self.store.settle(ends.clone(), self.now_s()).await?;
+        for End { id: job, attempt, outcome, .. } in &ends {
             match outcome {
                 Outcome::Exit(0, _) => tracing::debug!(target: "jobs", job, "done"),
-                outcome => info!(target: "jobs", job, attempt = end.attempt, ?outcome, "ended"),
+                outcome => info!(target: "jobs", job, attempt, "ended: {outcome}"),
             }
         }
-        self.store.settle(ends, self.now_s()).await?;
         // Other back ends may have what waited for these.
         *seen += u64::from(self.changed.count() == *seen);
         self.changed.set();
@@ -282,6 +294,7 @@ impl Queue {
     /// Delivers output, and removes old jobs, until it is dropped. Those who answer slowly do not hold up the others.
     pub async fn deliver(self: Rc<Self>) {
         let (mut under_way, mut jobs) = (FuturesUnordered::new(), BTreeSet::new());
+        let mut trouble = Trouble::default();
         loop {
             let seen = self.changed.count();
             let round = async {
@@ -293,9 +306,12 @@ impl Queue {
                 let retention = self.config.borrow().retention;
                 self.store.expire(retention, self.now_s()).await
             };
-            if let Err(problem) = round.await {
-                error!(target: "jobs", "delivery: {problem}");
-                self.pause(TROUBLE_MS).await;
+            match round.await {
+                Ok(_) => trouble.is_over("delivery"),
+                Err(problem) => {
+                    trouble.is_there("delivery", &problem);
+                    self.pause(TROUBLE_MS).await;
+                }
             }
             let ended = async {
                 match under_way.next().await {
@@ -323,8 +339,8 @@ impl Queue {
         let parcel = Parcel { job, to: delivery.to.clone(), stdout, stderr };
         let result = match &delivery.to {
             Deliver::File(path) => {
-                let path = path.clone();
-                self.store.files(move || to_file(&parcel, &path)).await
+                let (path, replace) = (path.clone(), delivery.replace);
+                self.store.files(move || to_file(&parcel, &path, replace)).await
             }
             _ => {
                 let courier = self.courier.borrow().clone();
@@ -351,6 +367,25 @@ fn read(path: &PathBuf, offset: u64) -> io::Result<(Vec<u8>, u64)> {
     // It may have grown since.
     let end = if octets.is_empty() { 0 } else { offset.saturating_add(octets.len() as u64) };
     Ok((octets, total_bytes.max(end)))
+}
+
+/// Trouble of a loop, which is logged when it begins and when it is over.
+#[derive(Default)]
+struct Trouble(Option<String>);
+
+impl Trouble {
+    fn is_there(&mut self, name: &str, problem: &StoreError) {
+        let text = problem.to_string();
+        if self.0.as_ref() != Some(&text) {
+            error!(target: "jobs", "{name}: {text}; it is tried again, and jobs wait meanwhile");
+            self.0 = Some(text);
+        }
+    }
+    fn is_over(&mut self, name: &str) {
+        if self.0.take().is_some() {
+            info!(target: "jobs", "{name}: the queue can be used again");
+        }
+    }
 }
 
 /// A change that several tasks wait for.

@@ -1,6 +1,7 @@
 //! Another host as a back end: a job is kept here until that host has acknowledged it, and looked at and fetched until
 //! it is over, whatever is lost between. Every request may be sent again: a submission has the attempt's key.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -42,6 +43,8 @@ pub struct Remote {
     clock: Rc<dyn Clock>,
     store: Store,
     limits: Limits,
+    /// A connection that was made before jobs were taken, for the first request.
+    open: Rc<RefCell<Option<Box<dyn Duplex>>>>,
 }
 
 impl Remote {
@@ -54,10 +57,16 @@ impl Remote {
         store: Store,
         limits: Limits,
     ) -> Remote {
-        Remote { client, dial, clock, store, limits }
+        Remote { client, dial, clock, store, limits, open: Rc::default() }
     }
     async fn connect(&self) -> Result<Box<dyn Duplex>, ClientError> {
-        self.dial.dial().await.map_err(ClientError::Broken)
+        match self.open.take() {
+            Some(stream) => Ok(stream),
+            None => self.dial().await,
+        }
+    }
+    async fn dial(&self) -> Result<Box<dyn Duplex>, ClientError> {
+        self.dial.dial().await.map_err(ClientError::Unreachable)
     }
     async fn within<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
         or(work, async {
@@ -163,6 +172,15 @@ fn progress(job: &Job, bytes: u64) -> Progress {
 }
 
 impl Backend for Remote {
+    fn reach(&self) -> Option<LocalFuture<Result<(), String>>> {
+        let own = self.clone();
+        Some(Box::pin(async move {
+            let dialed = own.within(own.dial()).await;
+            let stream = dialed.map_err(|error| format!("waits for that host: {error}"))?;
+            own.open.replace(Some(stream));
+            Ok(())
+        }))
+    }
     fn start(&self, tasks: Vec<Task>) -> LocalFuture<Vec<Started>> {
         // They are handed over when they are looked at, as often as that takes.
         Box::pin(std::future::ready(tasks.iter().map(|_| Ok(None)).collect()))

@@ -231,7 +231,7 @@ fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>,
         if now_s < task.started_s.saturating_add(PID_WITHIN_S) {
             return Progress::Running(String::new());
         }
-        return Progress::Ended(Outcome::Vanished("its wrapper never told its process".to_owned()), 0);
+        return Progress::Ended(Outcome::Vanished(and_disk("its wrapper never told its process", folder)), 0);
     };
     let is_alive = is_alive(&told);
     if task.is_cancelling || !is_alive {
@@ -245,8 +245,16 @@ fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>,
     // It may have written its status since.
     let outcome = attempt::status(task, &config.limits);
     clean(task, config);
-    let vanished = || Outcome::Vanished("its process is gone and left no status".to_owned());
+    let vanished = || Outcome::Vanished(and_disk("its process is gone and left no status", folder));
     Progress::Ended(outcome.unwrap_or_else(vanished), bytes())
+}
+
+/// Why an attempt is lost, and whether its disk is full.
+fn and_disk(why: &str, folder: &Path) -> String {
+    match rustix::fs::statvfs(folder) {
+        Ok(disk) if disk.f_bavail == 0 => format!("{why}; the disk of {} is full", folder.display()),
+        _ => why.to_owned(),
+    }
 }
 
 /// Ends the script: with TERM, or with KILL.

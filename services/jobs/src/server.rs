@@ -5,11 +5,11 @@
 //! | `POST /jobs` with a [`Submission`] and a field `Idempotency-Key` | 201 with `{"id", "count"}`; 200 if it was there |
 //! | `GET /jobs?state=&array=&before=&count=` | jobs, the latest first |
 //! | `GET /jobs/ID` | a [`Job`](crate::codec::Job) |
-//! | `GET /jobs/ID/stdout`, `/stderr`, with `?attempt=`, `Range: bytes=N-` | up to 64 KiB from there; 200 and 206 |
+//! | `GET /jobs/ID/stdout`, `/stderr`, with `?attempt=`, `Range: bytes=N-` | up to 64 KiB from there; 200 and 206; 416 where there is no more |
 //! | `POST /jobs/ID/hold`, `/release`, `/cancel` | `{"count"}` |
 //!
-//! An answer with output has `X-Job-Attempt`, has `X-Job-Open: true` while more may come, of this attempt or another, and is
-//! empty at the end of what there is: a client that follows asks again from where it is, then for the next attempt. A client
+//! An answer with output, and a 416, has `X-Job-Attempt`, and has `X-Job-Open: true` while more may come, of this attempt or
+//! another: a client that follows asks again from where it is, then for the next attempt. A client
 //! that reads nothing costs one such piece. Who has given a password on a connection is not asked for it again there.
 
 use std::cell::RefCell;
@@ -21,7 +21,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint};
 use inhost_common::users::{Authenticate, Verdict};
-use inhost_common::{Clock, LocalFuture, Permit};
+use inhost_common::{Clock, LocalFuture, Permit, SessionEvent, session_log};
 use inhost_socket::{Host, Stream};
 use inhost_web::driver::{ConnectionError, serve_connection};
 use inhost_web::server::finish;
@@ -41,6 +41,9 @@ pub const BODY_BYTES: usize = 1 << 20;
 
 /// The time limit of a TLS handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(20);
+
+/// What is logged of its sessions.
+pub(crate) const LOG: fn(SessionEvent<'_>) = session_log!("jobs");
 
 /// What the server shares among connections.
 #[derive(Clone)]
@@ -82,6 +85,7 @@ async fn session(host: Host, stream: Stream, caller: Endpoint, permit: Permit, s
         users: server.users,
         clock: clock.clone(),
         permit: permit.clone(),
+        caller,
         known: RefCell::default(),
     };
     let draining = host.clone();
@@ -106,6 +110,7 @@ struct JobsSite {
     users: Rc<dyn Authenticate>,
     clock: Rc<dyn Clock>,
     permit: Rc<Permit>,
+    caller: Endpoint,
     /// The field that was accepted on this connection, and whose it is.
     known: RefCell<Option<(String, String, bool)>>,
 }
@@ -138,7 +143,7 @@ impl JobsSite {
         let Ok(attempt) = attempt else {
             return Err(Response::problem(StatusCode::TOO_MANY_REQUESTS, "too many wrong passwords"));
         };
-        match self.users.authenticate(user, password).await {
+        match self.users.authenticate(user.clone(), password).await {
             Verdict::Granted(account) => {
                 self.permit.logged_in(&account.name);
                 self.known.replace(Some((field, account.name.clone(), account.is_operator)));
@@ -146,13 +151,14 @@ impl JobsSite {
             }
             Verdict::Denied => {
                 attempt.denied(self.clock.now());
+                LOG(SessionEvent::Denied { peer: self.caller.address, user: &user });
                 Err(unauthorized("the user or the password is wrong"))
             }
             Verdict::Busy => {
                 Err(Response::problem(StatusCode::SERVICE_UNAVAILABLE, "too many log in at once"))
             }
             Verdict::Unavailable(why) => {
-                tracing::error!(target: "jobs", "users: {why}");
+                LOG(SessionEvent::Unavailable { reason: &why.to_string() });
                 Err(Response::problem(StatusCode::SERVICE_UNAVAILABLE, "users cannot be looked up"))
             }
         }
@@ -227,15 +233,18 @@ impl JobsSite {
         let end = begin.saturating_add(piece.octets.len() as u64);
         let is_whole = begin == 0 && end == piece.total_bytes;
         let span = format!("bytes {begin}-{}/{}", end.saturating_sub(1), piece.total_bytes);
-        let is_empty = piece.octets.is_empty();
-        let response = Response::bytes("application/octet-stream", piece.octets)
-            .with(open, is_open)
-            .with(of, &piece.attempt.to_string());
-        Ok(if is_whole || is_empty {
-            response
+        let response = if piece.octets.is_empty() && !is_whole {
+            // RFC 9110 §15.5.17: the first octet that was asked for is beyond the last.
+            Response::problem(StatusCode::RANGE_NOT_SATISFIABLE, "there is no output from there on")
+                .with(header::CONTENT_RANGE, &format!("bytes */{}", piece.total_bytes))
+        } else if is_whole {
+            Response::bytes("application/octet-stream", piece.octets)
         } else {
-            response.with_status(StatusCode::PARTIAL_CONTENT).with(header::CONTENT_RANGE, &span)
-        })
+            Response::bytes("application/octet-stream", piece.octets)
+                .with_status(StatusCode::PARTIAL_CONTENT)
+                .with(header::CONTENT_RANGE, &span)
+        };
+        Ok(response.with(open, is_open).with(of, &piece.attempt.to_string()))
     }
 }
 

@@ -11,7 +11,7 @@ use futures_lite::future::block_on;
 use inhost_common::service::{self, Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext};
 use inhost_common::tls::{read_certificate, server_config};
 use inhost_common::users::{Source, ThreadAuthenticator};
-use inhost_common::{Admission, AdmissionLimits, Transport, session_log, state_folder};
+use inhost_common::{Admission, AdmissionLimits, Transport, state_folder};
 use inhost_socket::{Host, Task};
 use serde::{Deserialize, Serialize};
 use tokio_rustls::TlsAcceptor;
@@ -24,7 +24,7 @@ use crate::machine::Shares;
 use crate::queue::{Queue, QueueConfig};
 use crate::remote::{Dial, Remote};
 use crate::runner::{Local, LocalConfig};
-use crate::server::{PORT, Server, config, sessions};
+use crate::server::{LOG, PORT, Server, config, sessions};
 use crate::slurm::{Slurm, SlurmConfig};
 use crate::store::{LOCAL, RunLock, Store};
 
@@ -263,7 +263,7 @@ impl Service for Jobs {
         let host = context.host.clone();
         let queue = Rc::new(Queue::new(store, section.queue(), Rc::new(host.clone()), context.unix_time));
         let admission = Admission::sharing(section.limits()?, &context.denials);
-        let doors = Doors::new(Self::NAME, &host, &context.callers, admission, session_log!("jobs"));
+        let doors = Doors::new(Self::NAME, &host, &context.callers, admission, LOG);
         let is_secure = tls.is_some();
         if section.port != 0 {
             let users = ThreadAuthenticator::start(Source::File(context.files.users()?.to_owned()))?;

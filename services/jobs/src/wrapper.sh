@@ -8,12 +8,14 @@ mkdir started 2>/dev/null || exit 125
 read -r boot </proc/sys/kernel/random/boot_id
 read -r stat </proc/$$/stat
 printf '%s\n%s\n' "$boot" "$stat" >pid.new && mv -f pid.new pid || exit 125
+# The status has its place from the beginning: it can be told on a full disk, too.
+printf '%s\n' '    ' >status.new || exit 125
 tell() {
-    printf '%s\n' "$1" >status.new && mv -f status.new status
+    printf '%-4s\n' "$1" 1<>status.new && mv -f status.new status
 }
 # Keeps the beginning of a stream; what follows is counted and thrown away.
 keep() {
-    $unbuffered head -c "$most" >"$1"
+    $unbuffered head -c "$most" >"$1" || : >unwritten
     more=$(wc -c)
     [ "$more" -eq 0 ] || printf '%s: %s more octets were cut\n' "$1" "$more" >>cut
 }
@@ -32,6 +34,8 @@ shift 3
 while [ $# -gt 1 ]; do
     case $1 in
     u) ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null ;;
+    # XCPU at the limit, and KILL a second later if that is ignored: the status tells which limit it was.
+    t) ulimit -S -t "$2" && { ulimit -H -t $(($2 + 1)) 2>/dev/null || :; } ;;
     *) ulimit "-$1" "$2" ;;
     esac || { echo "the limit $1 $2 cannot be set" >&2; exit 126; }
     shift 2
@@ -55,6 +59,7 @@ code=$?
 # What the script left behind ends with it.
 kill -KILL "-$script" 2>/dev/null
 [ -z "$cgroup" ] || echo 1 >"$cgroup/cgroup.kill" 2>/dev/null
+[ -z "$cgroup" ] || ! grep -q '^oom_kill [1-9]' "$cgroup/memory.events" 2>/dev/null || : >killed
 # A process that has left the group may hold the output open: not for longer than this.
 # It is told to end at any moment: its pause ends with it as soon as there is one. TERM could be lost before its exec.
 (

@@ -13,6 +13,8 @@ use crate::codec::Submission;
 pub enum StoreError {
     /// SQLite fails.
     Database(rusqlite::Error),
+    /// The database of this folder fails: why.
+    Folder(PathBuf, String),
     /// A file or folder fails.
     Io(PathBuf, io::Error),
     /// It was made by a later version.
@@ -35,6 +37,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Database(error) => write!(f, "the queue: {error}"),
+            StoreError::Folder(folder, why) => write!(f, "the queue {}: {why}", folder.display()),
             StoreError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             StoreError::Version(version) => {
                 write!(f, "the queue has version {version}, later than this program's")
@@ -170,6 +173,17 @@ pub enum Outcome {
     Refused(String),
     /// The other place has cancelled it.
     Cancelled(String),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Exit(status, why) if why.is_empty() => write!(f, "exit status {status}"),
+            Outcome::NeverStarted => f.write_str("it never started"),
+            Outcome::Vanished(why) => write!(f, "lost: {why}"),
+            Outcome::Exit(_, why) | Outcome::Refused(why) | Outcome::Cancelled(why) => f.write_str(why),
+        }
+    }
 }
 
 /// The end of an attempt.

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::records::{
     Change, End, Outcome, Plan, Quotas, Retention, Scope, StoreError, Submitted, Task, attempt_folder,
 };
-use crate::codec::{Job, Submission};
+use crate::codec::{Job, Submission, status_text};
 use crate::deliver::{ATTEMPTS, Deliver, FIRST_DELAY_S};
 use crate::machine::{
     Candidate, Event, Group, Need, Running, Shares, State, choose, dependency, retry_delay_s,
@@ -93,6 +93,8 @@ pub(crate) struct Delivery {
     pub to: Deliver,
     pub number: i64,
     pub attempts: u32,
+    /// Whether it may replace a file.
+    pub replace: bool,
 }
 
 /// The tables of a queue.
@@ -102,6 +104,8 @@ pub(super) struct Tables {
     /// Begins the keys that name attempts of this queue at other places.
     key: String,
     garbage: Vec<i64>,
+    /// The first failure of the database in this transaction, which may have ended it.
+    trouble: Option<String>,
 }
 
 impl Tables {
@@ -130,15 +134,26 @@ impl Tables {
             db.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"))?;
         }
         let key = db.query_row("SELECT value FROM meta WHERE name = 'key'", [], |row| row.get(0))?;
-        Ok(Tables { db, folder: folder.to_owned(), key, garbage: Vec::new() })
+        Ok(Tables { db, folder: folder.to_owned(), key, garbage: Vec::new(), trouble: None })
+    }
+    /// Lets the database have so many pages, as a disk that is full.
+    #[cfg(test)]
+    pub fn limit_pages(&self, pages: u32) -> Answer<()> {
+        Ok(self.db.pragma_update(None, "max_page_count", pages)?)
     }
     /// Begins a transaction. One that is not durable may be lost in a power failure, not in a crash of the program.
-    pub fn begin(&mut self, is_durable: bool) -> Answer<()> {
+    pub fn begin(&mut self, is_durable: bool) -> rusqlite::Result<()> {
+        self.trouble = None;
         let mode = if is_durable { "FULL" } else { "NORMAL" };
-        Ok(self.db.execute_batch(&format!("PRAGMA synchronous = {mode}; BEGIN IMMEDIATE"))?)
+        self.db.execute_batch(&format!("PRAGMA synchronous = {mode}; BEGIN IMMEDIATE"))
     }
-    pub fn commit(&mut self) -> Answer<()> {
-        Ok(self.db.execute_batch("COMMIT")?)
+    pub fn commit(&mut self) -> rusqlite::Result<()> {
+        self.db.execute_batch("COMMIT")
+    }
+    /// The first failure of the database in this transaction. A full disk ends the transaction at once, and what follows
+    /// fails otherwise.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.clone()
     }
     pub fn abandon(&mut self) {
         let _ = self.db.execute_batch("ROLLBACK");
@@ -156,8 +171,13 @@ impl Tables {
                 "ROLLBACK TO operation; RELEASE operation"
             }
         };
-        self.db.execute_batch(end)?;
-        result
+        if let Err(StoreError::Database(error)) = &result {
+            self.trouble.get_or_insert_with(|| error.to_string());
+        }
+        match self.db.execute_batch(end) {
+            Err(error) if result.is_ok() => Err(error.into()),
+            _ => result,
+        }
     }
     /// Removes the files of jobs that are no longer in the tables.
     pub fn remove_garbage(&mut self) {
@@ -184,6 +204,10 @@ impl Tables {
             Some((id, count, same)) if same == body => return Ok(Submitted { id, count, is_new: false }),
             Some(_) => return Err(StoreError::KeyUsed),
             None => {}
+        }
+        if let Some(path) = submission.occupied() {
+            let why = format!("deliver: {} is there already; --replace lets it be replaced", path.display());
+            return Err(StoreError::State(why));
         }
         let indices = submission.indices();
         self.check_quotas(user, indices.len() as u64, quotas)?;
@@ -458,6 +482,22 @@ impl Tables {
             .query_row(params![backend, signed(now_s)], |row| row.get(0))?;
         Ok(Plan { start, next_s: next_s.map(unsigned) })
     }
+    /// Whether a job may start at a back end.
+    pub fn has_queued(&self, backend: &str, now_s: u64) -> Answer<bool> {
+        let mut select = self.db.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM job WHERE backend = ? AND state = 'queued' AND not_before <= ?)",
+        )?;
+        Ok(select.query_row(params![backend, signed(now_s)], |row| row.get(0))?)
+    }
+    /// Notes why the jobs of a back end wait that may start.
+    pub fn keep_queued(&mut self, backend: &str, reason: &str, now_s: u64) -> Answer<()> {
+        self.db
+            .prepare_cached(
+                "UPDATE job SET reason = ?1 WHERE backend = ?2 AND state = 'queued' AND not_before <= ?3 AND reason <> ?1",
+            )?
+            .execute(params![short(reason), backend, signed(now_s)])?;
+        Ok(())
+    }
     fn task(&self, id: i64) -> Answer<Option<Task>> {
         let mut select = self.db.prepare_cached(
             "SELECT j.id, j.attempts, j.array, j.idx, j.user, b.body, j.handle, j.cancelling, j.started, j.reason
@@ -572,7 +612,8 @@ impl Tables {
             let Some(task) = self.task(job.id)? else { continue };
             let to =
                 usize::try_from(number).ok().and_then(|number| task.submission.deliver.get(number).cloned());
-            deliveries.extend(to.map(|to| Delivery { job, to, number, attempts }));
+            let replace = task.submission.replace;
+            deliveries.extend(to.map(|to| Delivery { job, to, number, attempts, replace }));
         }
         Ok(deliveries)
     }
@@ -667,13 +708,6 @@ fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
 /// A state that this program wrote.
 fn state(name: &str) -> State {
     State::named(name).unwrap_or(State::Lost)
-}
-
-fn status_text(status: i32) -> String {
-    match status {
-        129..=192 => format!("signal {}", status - 128),
-        status => format!("exit status {status}"),
-    }
 }
 
 fn word(need: &Need) -> &'static str {

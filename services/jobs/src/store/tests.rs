@@ -147,3 +147,36 @@ fn what_is_acknowledged_is_there_when_it_is_opened_again() {
     assert!(other.lock().is_ok());
     assert_eq!(state(&other, id), State::Queued);
 }
+
+#[test]
+fn a_full_disk_is_named_with_its_folder() {
+    let folder = tempdir::Folder::new();
+    let store = Store::open(folder.path()).unwrap();
+    let long = "x".repeat(20_000);
+    let send = || run(store.submit("ada", None, Submission::new("a", &long), Quotas::default(), 1));
+    send().unwrap();
+    run(store.call(false, |tables| tables.limit_pages(1))).unwrap();
+    let why = send().unwrap_err().to_string();
+    assert_eq!(why, format!("the queue {}: database or disk is full", folder.path().display()));
+    run(store.call(false, |tables| tables.limit_pages(1 << 20))).unwrap();
+    assert_eq!(send().unwrap().id, 2, "there is room again");
+}
+
+#[test]
+fn a_file_that_is_there_is_delivered_to_only_if_that_is_said() {
+    let folder = tempdir::Folder::new();
+    let store = Store::open(folder.path()).unwrap();
+    let path = folder.path().join("out-2");
+    let mut job = Submission::new("a", "x");
+    job.array = Some(Array { first: 1, last: 3, at_a_time: None });
+    job.deliver = vec![crate::deliver::Deliver::File(folder.path().join("out-%a"))];
+    let send =
+        |key: &str, job: &Submission| run(store.submit("ada", Some(key), job.clone(), Quotas::default(), 1));
+    let first = send("k", &job).unwrap();
+    std::fs::write(&path, "mine").unwrap();
+    let why = send("l", &job).unwrap_err().to_string();
+    assert_eq!(why, format!("deliver: {} is there already; --replace lets it be replaced", path.display()));
+    assert_eq!(send("k", &job).unwrap().id, first.id, "the same again is the same");
+    job.replace = true;
+    assert!(send("l", &job).unwrap().is_new);
+}

@@ -24,11 +24,12 @@ type Answer<T> = Result<T, StoreError>;
 
 /// An operation on its way through the thread.
 struct Operation {
-    /// Does it, and says how to answer once that is committed.
-    run: Box<dyn FnOnce(&mut Tables) -> Reply + Send>,
+    /// Does it, and says how to answer once that is committed. Without tables it cannot be done.
+    run: Box<Run>,
     is_durable: bool,
 }
 
+type Run = dyn FnOnce(Option<&mut Tables>) -> Reply + Send;
 type Reply = Box<dyn FnOnce(Option<String>) + Send>;
 
 /// The queue. A clone is the same one.
@@ -143,6 +144,16 @@ impl Store {
         // A start that was forgotten would be repeated.
         self.call(true, move |tables| tables.plan(&backend, shares, now_s)).await
     }
+    /// Whether a job may start at a back end.
+    pub(crate) async fn has_queued(&self, backend: &str, now_s: u64) -> Answer<bool> {
+        let backend = backend.to_owned();
+        self.call(false, move |tables| tables.has_queued(&backend, now_s)).await
+    }
+    /// Notes why jobs wait that may start at a back end.
+    pub(crate) async fn keep_queued(&self, backend: &str, reason: String, now_s: u64) -> Answer<()> {
+        let backend = backend.to_owned();
+        self.call(false, move |tables| tables.keep_queued(&backend, &reason, now_s)).await
+    }
     /// Jobs that a back end has.
     ///
     /// # Errors
@@ -186,37 +197,49 @@ impl Store {
         self.call(false, move |tables| tables.expire(retention, now_s)).await
     }
 
-    async fn call<T, F>(&self, is_durable: bool, work: F) -> Answer<T>
+    pub(super) async fn call<T, F>(&self, is_durable: bool, work: F) -> Answer<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tables) -> Answer<T> + Send + 'static,
     {
-        let operations = match &*self.0 {
+        let (operations, folder) = match &*self.0 {
             Inner::Memory(tables, _) => return tables.borrow_mut().saved(work),
-            Inner::Thread { operations, .. } => operations,
+            Inner::Thread { operations, folder } => (operations, folder),
         };
+        let failed = |why: String| StoreError::Folder(folder.clone(), why);
         let (answer, answered) = async_channel::bounded(1);
-        let run = move |tables: &mut Tables| -> Reply {
-            let result = tables.saved(work);
+        let run = move |tables: Option<&mut Tables>| -> Reply {
+            let result = tables.map_or(Err(StoreError::Closed), |tables| tables.saved(work));
             Box::new(move |failed| {
                 // The caller may be gone.
                 let _ = answer.try_send(match failed {
-                    None => result,
-                    Some(why) => Err(io_error(why)),
+                    None => result.map_err(Failed::Alone),
+                    Some(why) => Err(Failed::All(why)),
                 });
             })
         };
         match operations.try_send(Operation { run: Box::new(run), is_durable }) {
-            Ok(()) => answered.recv().await.unwrap_or(Err(StoreError::Closed)),
-            Err(TrySendError::Full(_)) => Err(io_error("too many operations wait".to_owned())),
+            Ok(()) => {
+                answered.recv().await.unwrap_or(Err(Failed::Alone(StoreError::Closed))).map_err(|error| {
+                    match error {
+                        Failed::Alone(StoreError::Database(error)) => failed(error.to_string()),
+                        Failed::Alone(error) => error,
+                        Failed::All(why) => failed(why),
+                    }
+                })
+            }
+            Err(TrySendError::Full(_)) => Err(failed("too many operations wait".to_owned())),
             Err(TrySendError::Disconnected(_)) => Err(StoreError::Closed),
         }
     }
 }
 
-fn io_error(why: String) -> StoreError {
-    let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
-    StoreError::Database(rusqlite::Error::SqliteFailure(error, Some(why)))
+/// Why an operation failed.
+enum Failed {
+    /// It alone.
+    Alone(StoreError),
+    /// With all others of its transaction.
+    All(String),
 }
 
 fn work(mut tables: Tables, waiting: &Receiver<Operation>) {
@@ -228,19 +251,19 @@ fn work(mut tables: Tables, waiting: &Receiver<Operation>) {
             group.push(operation);
         }
         let mut replies = Vec::with_capacity(group.len());
-        let committed =
-            transaction(&mut tables, group, &mut replies).map_err(|error| error.to_string()).err();
-        if let Some(why) = &committed {
-            tracing::error!(target: "jobs", "the queue cannot be written: {why}");
+        let failed = transaction(&mut tables, group, &mut replies).err();
+        if failed.is_some() {
             tables.abandon();
         }
-        replies.into_iter().for_each(|reply| reply(committed.clone()));
+        replies.into_iter().for_each(|reply| reply(failed.clone()));
         tables.remove_garbage();
     }
 }
 
-fn transaction(tables: &mut Tables, group: Vec<Operation>, replies: &mut Vec<Reply>) -> Answer<()> {
-    tables.begin(group.iter().any(|operation| operation.is_durable))?;
-    replies.extend(group.into_iter().map(|operation| (operation.run)(tables)));
-    tables.commit()
+/// Does a group whole or not at all; why it could not.
+fn transaction(tables: &mut Tables, group: Vec<Operation>, replies: &mut Vec<Reply>) -> Result<(), String> {
+    let begun = tables.begin(group.iter().any(|operation| operation.is_durable));
+    replies.extend(group.into_iter().map(|operation| (operation.run)(begun.is_ok().then_some(&mut *tables))));
+    let ended = begun.and_then(|()| tables.commit());
+    ended.map_err(|error| tables.trouble().unwrap_or_else(|| error.to_string()))
 }

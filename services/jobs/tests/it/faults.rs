@@ -129,6 +129,11 @@ fn every_job_runs_once_there_and_its_output_comes_back() {
         queue.submit("ada", Some("k"), submission).await.unwrap();
         loop {
             let jobs = queue.store.list(Scope::All, Default::default()).await.unwrap();
+            if (Duration::from_secs(10)..Duration::from_secs(90)).contains(&clock.now().since(Instant::ZERO))
+            {
+                assert!(jobs.iter().all(|job| (job.state(), job.attempts) == (State::Queued, 0)), "{jobs:?}");
+                assert!(jobs.iter().all(|job| job.reason.contains("no connection")), "{jobs:?}");
+            }
             if jobs.iter().all(|job| job.state().is_over()) {
                 return clock.now();
             }

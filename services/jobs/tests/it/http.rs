@@ -96,7 +96,10 @@ fn jobs_are_submitted_seen_by_their_user_and_fetched() {
         let end = End { id: 1, attempt: 1, outcome: Outcome::Exit(0, String::new()), output_bytes: 9 };
         queue.store.settle(vec![end], 1001).await.unwrap();
         let rest = ask(&own, ADA, "GET /jobs/1/stdout", "Range: bytes=9-\r\n", "").await;
-        assert!(rest.contains("x-job-open: false") && rest.ends_with("\r\n\r\n"), "{rest}");
+        assert!(rest.starts_with("HTTP/1.1 416") && rest.contains("bytes */9"), "{rest}");
+        assert!(rest.contains("x-job-open: false") && rest.contains("x-job-attempt: 1"), "{rest}");
+        let none = ask(&own, ADA, "GET /jobs/1/stderr", "Range: bytes=0-\r\n", "").await;
+        assert!(none.starts_with("HTTP/1.1 200") && none.ends_with("\r\n\r\n"), "{none}");
         let late = ask(&own, ADA, "POST /jobs/1/cancel", "", "").await;
         assert!(late.starts_with("HTTP/1.1 409") && late.contains("application/problem+json"), "{late}");
     });

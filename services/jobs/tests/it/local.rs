@@ -208,14 +208,16 @@ fn limits_hold_and_say_so() {
     let late = limited("sleep 60 & sleep 60", &|limits| limits.wall_s = Some(1));
     assert!(late.state() == State::Failed && late.reason.contains("time limit"), "{late:?}");
     let long = limited("head -c 100000 /dev/zero; echo x >&2", &|limits| limits.output_bytes = Some(1000));
-    assert!(
-        long.state() == State::Done && long.reason.contains("cut") && long.output_bytes == 1002,
-        "{long:?}"
-    );
+    let told = "its output was cut at 1000 bytes (--output)";
+    assert!(long.state() == State::Done && long.reason == told && long.output_bytes == 1002, "{long:?}");
     let large = limited("head -c 100000 /dev/zero >f", &|limits| limits.file_bytes = Some(1000));
     assert_eq!(large.state(), State::Failed, "{large:?}");
+    assert!(large.reason.contains("(--file-size)"), "{large:?}");
     let busy = limited("while :; do :; done", &|limits| limits.cpu_s = Some(1));
-    assert!(busy.state() == State::Failed && busy.reason.contains("signal"), "{busy:?}");
+    let told = "its processor time has reached the limit of 1 s (--cpu)";
+    assert!(busy.state() == State::Failed && busy.reason == told, "{busy:?}");
+    let stubborn = limited("trap : XCPU; while :; do :; done", &|limits| limits.cpu_s = Some(1));
+    assert!(stubborn.state() == State::Failed && stubborn.reason == "signal 9", "{stubborn:?}");
     let open = limited("ulimit -n; ulimit -v", &|limits| {
         (limits.open_files, limits.memory_bytes) = (Some(33), Some(1 << 30));
     });

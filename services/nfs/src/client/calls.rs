@@ -23,6 +23,8 @@ pub enum CallError {
     Unreachable(String),
     /// Too many calls are under way.
     Busy,
+    /// Somebody asked for that.
+    Interrupted,
 }
 
 impl fmt::Display for CallError {
@@ -32,6 +34,7 @@ impl fmt::Display for CallError {
             CallError::Timeout => f.write_str("the server does not answer"),
             CallError::Unreachable(why) => write!(f, "the server cannot be reached: {why}"),
             CallError::Busy => f.write_str("too many calls are under way"),
+            CallError::Interrupted => f.write_str("interrupted"),
         }
     }
 }
@@ -101,6 +104,10 @@ pub struct Calls {
     in_flight: u32,
     /// How many there may be, in parts of [`WINDOW_PARTS`].
     window: u32,
+    /// Whether a reply came since the connection was made.
+    is_answered: bool,
+    /// Whether the next call fails, because there was none when somebody interrupted.
+    is_interrupted: bool,
 }
 
 /// Parts of a message in which the window is counted.
@@ -121,6 +128,8 @@ impl Calls {
             unsent: VecDeque::new(),
             done: BTreeMap::new(),
             retransmitted: 0,
+            is_answered: false,
+            is_interrupted: false,
         }
     }
     /// Begins a call and gives its number.
@@ -133,6 +142,9 @@ impl Calls {
     ) -> Result<u32, CallError> {
         if self.pending.len() + self.done.len() >= CALLS_LIMIT {
             return Err(CallError::Busy);
+        }
+        if std::mem::take(&mut self.is_interrupted) {
+            return Err(CallError::Interrupted);
         }
         let xid = self.next_xid;
         self.next_xid = xid.wrapping_add(1);
@@ -170,6 +182,7 @@ impl Calls {
             return false;
         }
         self.remove(header.xid);
+        self.is_answered = true;
         if self.settings.adapts {
             // One message more for each window that was answered.
             let most = self.settings.window.saturating_mul(WINDOW_PARTS);
@@ -227,12 +240,25 @@ impl Calls {
             self.unsent.push_back(xid);
         }
     }
+    /// The connection is gone.
+    pub fn disconnected(&mut self) {
+        self.is_answered = false;
+    }
     /// Nobody can be reached: all calls under way fail.
     pub fn fail(&mut self, why: &str) {
+        self.fail_all(&CallError::Unreachable(why.to_owned()));
+    }
+    fn fail_all(&mut self, error: &CallError) {
         self.unsent.clear();
         self.in_flight = 0;
         let failed = std::mem::take(&mut self.pending).into_keys();
-        self.done.extend(failed.map(|xid| (xid, Err(CallError::Unreachable(why.to_owned())))));
+        self.done.extend(failed.map(|xid| (xid, Err(error.clone()))));
+    }
+    /// Ends an operation: all calls under way fail, or the next one if there is none. Those after that are done, so that
+    /// the operation can clear up.
+    pub fn interrupt(&mut self) {
+        self.is_interrupted = self.pending.is_empty();
+        self.fail_all(&CallError::Interrupted);
     }
     /// The result of a call, once it is there.
     pub fn take(&mut self, xid: u32) -> Option<Result<Vec<u8>, CallError>> {
@@ -243,6 +269,10 @@ impl Calls {
         self.remove(xid);
         self.unsent.retain(|&unsent| unsent != xid);
         self.done.remove(&xid);
+    }
+    /// Whether calls wait for a server that has not answered since the connection was made, or for a connection.
+    pub fn is_waiting(&self) -> bool {
+        !self.pending.is_empty() && !self.is_answered
     }
     /// Calls without a result.
     pub fn under_way(&self) -> usize {
@@ -331,6 +361,25 @@ mod tests {
         let xids: Vec<u32> = calls.pending.keys().copied().collect();
         xids.into_iter().for_each(|xid| calls.forget(xid));
         assert_eq!((calls.in_flight, calls.under_way()), (0, 0));
+    }
+
+    #[test]
+    fn an_interrupt_ends_one_operation() {
+        let mut calls = calls();
+        let first = begin(&mut calls, at(0));
+        assert!(calls.is_waiting());
+        calls.interrupt();
+        assert_eq!(calls.take(first), Some(Err(CallError::Interrupted)));
+        let second = begin(&mut calls, at(1));
+        assert!(calls.transmit(at(1)).is_some() && calls.transmit(at(1)).is_none(), "the first is forgotten");
+        assert!(calls.received(&ReplyHeader::octets(second, ReplyStatus::Success)) && !calls.is_waiting());
+        // Between two calls, it is the next one that fails.
+        calls.interrupt();
+        assert_eq!(calls.begin(TARGET, &Credentials::None, &0u32, at(2)), Err(CallError::Interrupted));
+        begin(&mut calls, at(2));
+        assert!(!calls.is_waiting(), "the server has answered");
+        calls.disconnected();
+        assert!(calls.is_waiting());
     }
 
     #[test]

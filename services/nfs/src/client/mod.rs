@@ -10,6 +10,6 @@ mod transfer;
 pub use calls::{CallError, CallSettings, Calls};
 pub use error::ClientError;
 pub use files::{Listed, Remote, RemoteFile};
-pub use programs::{exports, mount, port_of, unmount};
+pub use programs::{exports, mount, ping_mount, port_of, unmount};
 pub use rpc::Rpc;
 pub use transfer::{COMMIT_BYTES, Progress, WINDOW_BYTES, WINDOW_CALLS};

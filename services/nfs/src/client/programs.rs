@@ -28,6 +28,11 @@ fn target(procedure: u32) -> Target {
     Target { program: mount::PROGRAM, version: mount::VERSION, procedure }
 }
 
+/// Whether the server has the mount protocol at the port of these calls: the procedure that does nothing is called.
+pub async fn ping_mount<C: Clock>(server: &Rpc<C>) -> Result<(), ClientError> {
+    server.call(target(mount::procedure::NULL), &()).await
+}
+
 /// The handle of an export, whose path is text as [`name_octets`] understands it.
 pub async fn mount<C: Clock>(server: &Rpc<C>, path: &str) -> Result<Handle, ClientError> {
     let reply: MountReply =

@@ -65,6 +65,14 @@ impl<C: Clock> Rpc<C> {
     pub fn retransmitted(&self) -> u64 {
         self.inner.calls.borrow().retransmitted()
     }
+    /// Whether calls wait for a server that has not answered since the connection was made, or for a connection.
+    pub fn is_waiting(&self) -> bool {
+        self.inner.calls.borrow().is_waiting()
+    }
+    /// Ends the operation that is under way, which may make more calls to clear up. See [`Calls::interrupt`].
+    pub fn interrupt(&self) {
+        self.with_calls(Calls::interrupt);
+    }
     /// Calls a procedure.
     pub async fn call<R: Xdr>(&self, target: Target, arguments: &impl Xdr) -> Result<R, ClientError> {
         let inner = &*self.inner;

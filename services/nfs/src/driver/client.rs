@@ -63,6 +63,7 @@ pub async fn carry_stream<C: Clock, N: Connect>(rpc: &Rpc<C>, network: &N) -> In
                 rpc.with_unsent(crate::client::Calls::reconnected);
                 let mut carrier = Carrier::new(rpc, &mut stream);
                 poll_fn(|cx| carrier.poll(cx)).await;
+                rpc.with_unsent(crate::client::Calls::disconnected);
                 if carrier.has_received {
                     pause = FIRST_PAUSE;
                 }
