@@ -83,7 +83,9 @@ async fn carry(
     let output = show(&mut reader, "standard output", blocking::Unblock::new(io::stdout()));
     let errors = async {
         match errors_reader {
-            Some(mut reader) => show(&mut reader, "standard error", blocking::Unblock::new(io::stderr())).await,
+            Some(mut reader) => {
+                show(&mut reader, "standard error", blocking::Unblock::new(io::stderr())).await
+            }
             None => Ok(()),
         }
     };

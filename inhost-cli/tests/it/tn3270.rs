@@ -81,9 +81,12 @@ fn a_script_walks_the_menu_moves_files_and_operates() {
     assert!(!done.status.success() && error.contains("wrong.3270: line 2: "), "{error}");
     // Text that would be other text at the host, and a file that cannot be written.
     fs::write(&own, "price 5 €\n").unwrap();
-    let there = folder.0.join("no such folder/back");
+    let there = folder.0.join("nowhere/back");
     for (line, why) in [
-        (format!("send {} euro text", own.display()), "the code page does not have 1 of the file's characters"),
+        (
+            format!("send {} euro text", own.display()),
+            "the code page does not have 1 of the file's characters",
+        ),
         (format!("receive report {} text", there.display()), "No such file or directory"),
     ] {
         let before = log_on("grace");

@@ -19,7 +19,10 @@ const FIGURES: &[(&str, &str)] = &[
     ("RATE", "a rate is such as 9600bit or 10Mbit"),
     ("FRAMES", "from 1 to 100000"),
     ("SHARE", "a share is such as 0.5%"),
-    ("BYTES", "a size is such as 1460 or 64K: a window and a buffer from 256 to 256M, a segment from 64 to 65495"),
+    (
+        "BYTES",
+        "a size is such as 1460 or 64K: a window and a buffer from 256 to 256M, a segment from 64 to 65495",
+    ),
     ("SEGMENTS", "from 1 to 100"),
 ];
 

@@ -312,7 +312,8 @@ impl Service for Jobs {
     }
     fn describe(&self) -> Description {
         let scheme = if self.is_secure { "" } else { "http://" };
-        let page = move |at: std::net::SocketAddr| format!("inhost job list --server {scheme}NAME@{at}");
+        let page =
+            move |at: std::net::SocketAddr| format!("inhost job list --link user --server {scheme}NAME@{at}");
         let reach = Reach::new(Transport::Tcp, self.port, "submit jobs", page);
         let reach = if self.port == 0 { Vec::new() } else { vec![reach] };
         Description { summary: format!("port {}", self.port), reach, notice: None }

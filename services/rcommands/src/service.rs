@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -292,7 +292,7 @@ fn describe(
     port: u16,
     usual: u16,
     about: &str,
-    command: impl Fn(&str, IpAddr) -> String + 'static,
+    command: impl Fn(&str, std::net::IpAddr) -> String + 'static,
 ) -> Description {
     // Without the link the running host, which is this one, would call itself.
     let with_port = move |at: SocketAddr| match at.port() {

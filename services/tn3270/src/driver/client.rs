@@ -175,12 +175,10 @@ where
                 let screen = connection.terminal.screen().snapshot();
                 files.show_screen(&screen).map_err(ScriptError::Show)?;
             }
-            Step::Read(path) => {
-                match files.read(&path) {
-                    Ok(data) => run.file_read(data),
-                    Err(error) => return Err(ScriptError::Failed(run.failure(format!("{path}: {error}")))),
-                }
-            }
+            Step::Read(path) => match files.read(&path) {
+                Ok(data) => run.file_read(data),
+                Err(error) => return Err(ScriptError::Failed(run.failure(format!("{path}: {error}")))),
+            },
             Step::Write { path, data } => {
                 if let Err(error) = files.write(&path, &data) {
                     return Err(ScriptError::Failed(run.failure(format!("{path}: {error}"))));
