@@ -33,7 +33,7 @@ use inhost_mail::service::Mail;
 use inhost_names::service::NameServer;
 use inhost_runtime::control::{self, Client, Reply, Server};
 use inhost_runtime::{
-    LinkChange, LinkState, Runtime, Shutdown, Signal, Signals, entropy, raise_descriptor_limit,
+    HeldSignals, LinkChange, LinkState, Runtime, Shutdown, Signal, Signals, entropy, raise_descriptor_limit,
 };
 use inhost_stack::{DuplicateDetection, StackConfig};
 use serde_json::json;
@@ -149,8 +149,11 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let leases = dhcp::views(shown.as_ref());
         async move { Ok(Reply::from(json!({ "leases": leases }))) }
     });
-    let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
-        .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
+    let asking = [Signal::Interrupt, Signal::Terminate, Signal::Hangup];
+    let no_signals = |e: io::Error| Failure::operation(format!("signals cannot be received: {e}"));
+    // A second one, when nobody waits for it any more, does not cut off the end.
+    HeldSignals::new(&asking).map_err(no_signals)?.for_good();
+    let signals = Signals::new(runtime.handle(), &asking).map_err(no_signals)?;
     if !flags.quiet {
         let mut out = io::stdout().lock();
         let banner =

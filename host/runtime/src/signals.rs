@@ -51,9 +51,13 @@ static HELD: Mutex<Held> = Mutex::new(Held::new());
 
 impl HeldSignals {
     /// Holds these signals from now on.
+    ///
+    /// # Errors
+    /// When a handler cannot be installed.
     pub fn new(signals: &[Signal]) -> io::Result<HeldSignals> {
-        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before the lock, which its drop takes: what is held already is given back if a handler cannot be installed.
         let mut ours = HeldSignals(Vec::new());
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         for &signal in signals {
             let number = signal.number();
             let (count, is_free) = match held.entry(number) {
@@ -69,6 +73,10 @@ impl HeldSignals {
             ours.0.push(signal);
         }
         Ok(ours)
+    }
+    /// Holds them until the process ends.
+    pub fn for_good(self) {
+        std::mem::forget(self);
     }
 }
 
