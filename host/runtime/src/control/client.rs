@@ -19,9 +19,7 @@ use super::trust;
 
 /// How long the host may take for an answer of its own.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// How long it may take for one for which it waits for others.
-const OTHERS_WITHIN: Duration = Duration::from_secs(150);
-/// Requests for which it waits for others.
+/// Requests for which it waits for others: as long as a call that nobody answers, and its own time besides.
 const WAITS_FOR_OTHERS: [&str; 3] = ["connect", "look_up", "records"];
 
 /// A conversation with a running host. Its calls block, and fail with `TimedOut` when the host does not answer.
@@ -142,7 +140,9 @@ impl Client {
     /// Makes one request; gives the reply and the descriptor that came with it.
     pub fn request(&mut self, request: &Value) -> Result<(Value, Option<OwnedFd>), ClientError> {
         let waits = WAITS_FOR_OTHERS.iter().any(|op| request["op"] == **op);
-        let limit = if waits { OTHERS_WITHIN } else { ANSWER_WITHIN };
+        let call =
+            if waits { inhost_tcp::Config::default().connect_timeout } else { inhost_base::Duration::ZERO };
+        let limit = ANSWER_WITHIN + Duration::from_nanos(call.as_nanos());
         self.socket.set_read_timeout(Some(limit))?;
         let mut line = request.to_string().into_bytes();
         line.push(b'\n');
