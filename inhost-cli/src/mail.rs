@@ -10,7 +10,7 @@ use crate::args::{Mail, QueueFolder};
 use crate::failure::Failure;
 use crate::registry;
 use crate::time::now_s;
-use inhost_mail::queue::{Selection, View};
+use inhost_mail::queue::{FailureView, Selection, View};
 use inhost_mail::service::{Mail as Service, Section};
 use inhost_mailauth::{generate_ed25519, generate_rsa};
 use inhost_runtime::entropy;
@@ -59,6 +59,11 @@ fn view(folder: &QueueFolder) -> Result<View, Failure> {
         return Err(Failure::operation(format!("there is no queue in {}", path.display())));
     }
     View::open(&path).map_err(|error| Failure::operation(format!("the queue {}: {error}", path.display())))
+}
+
+/// Who does not get a message, why, and what to do.
+fn not_sent(to: &FailureView) -> String {
+    format!("not sent to {}: {}; {}", to.address, to.why, to.remedy)
 }
 
 /// A message, a destination, a sender, or all.

@@ -1,6 +1,6 @@
 //! `inhost mail queue`, `why`, `retry`, `hold`, `drop`.
 
-use super::{selection, view};
+use super::{not_sent, selection, view};
 use crate::args::{Look, Which};
 use crate::failure::Failure;
 use crate::ftp::show::size;
@@ -150,8 +150,8 @@ fn gone(view: &View, which: &str) -> Result<String, Failure> {
     if failed.is_empty() {
         return Ok(format!("{which:?} does not wait: it was delivered, or never was here"));
     }
-    let failed = failed.iter().map(|one| format!("not sent to {}: {}; {}", one.address, one.why, one.remedy));
-    Ok(format!("{which} does not wait: {}", failed.collect::<Vec<_>>().join("\n")))
+    let failed: Vec<_> = failed.iter().map(not_sent).collect();
+    Ok(format!("{which} does not wait: {}", failed.join("\n")))
 }
 
 fn explain(message: &MessageView, now: u64, text: &mut String) {

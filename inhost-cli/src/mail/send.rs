@@ -1,6 +1,6 @@
 //! `inhost mail send`.
 
-use super::{queue_folder, section};
+use super::{not_sent, queue_folder, section};
 use crate::args::{MailSend, QueueFolder};
 use crate::failure::{Failure, print_error};
 use crate::output::show;
@@ -231,9 +231,8 @@ fn now_or_why(
             eprint!("{text}");
         }
     }
-    let failed = failed.iter().map(|one| format!("not sent to {}: {}; {}", one.address, one.why, one.remedy));
     let waiting = waiting.iter().map(|one| format!("waits for {}: {}; {}", one.address, one.why, one.remedy));
-    let reasons: Vec<_> = failed.chain(waiting).collect();
+    let reasons: Vec<_> = failed.iter().map(not_sent).chain(waiting).collect();
     if !reasons.is_empty() {
         return Err(Failure::operation(format!("{name}: {}", reasons.join("\n"))));
     }

@@ -57,9 +57,9 @@ impl Draft {
     }
 }
 
-/// A text that begins no field of its own in a header.
-fn one_line(text: &str) -> String {
-    text.chars().map(|of| if of.is_control() { ' ' } else { of }).collect()
+/// A text as a part of one line of a header: it begins no field of its own.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn list(texts: &[String]) -> Address<'_> {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::body::Body;
 use crate::codec::{MailFrom, Mailbox, Recipient, Returns};
+use crate::compose::one_line;
 use crate::date::date;
 use crate::queue::{NewMessage, NewRecipient, Reason};
 
@@ -98,8 +99,12 @@ impl Report<'_> {
         for reported in &self.recipients {
             let _ = write!(text, "  {}\r\n", reported.recipient.mailbox);
             if let Some(reason) = &reported.reason {
-                let _ =
-                    write!(text, "    {}\r\n    {}\r\n", line(&reason.to_string()), line(&reason.remedy()));
+                let _ = write!(
+                    text,
+                    "    {}\r\n    {}\r\n",
+                    one_line(&reason.to_string()),
+                    one_line(&reason.remedy())
+                );
             }
         }
         match self.kind {
@@ -116,7 +121,7 @@ impl Report<'_> {
             date(self.arrived_s)
         );
         if let Some(id) = &self.mail.envelope_id {
-            let _ = write!(text, "Original-Envelope-Id: {}\r\n", line(id));
+            let _ = write!(text, "Original-Envelope-Id: {}\r\n", one_line(id));
         }
         for reported in &self.recipients {
             self.status(reported, action, &mut text);
@@ -140,7 +145,7 @@ impl Report<'_> {
         };
         let status: String = core::iter::once(class).chain(status.chars().skip(1)).collect();
         if let Some(original) = &reported.recipient.original {
-            let _ = write!(text, "\r\nOriginal-Recipient: {}", line(original));
+            let _ = write!(text, "\r\nOriginal-Recipient: {}", one_line(original));
         }
         let _ = write!(
             text,
@@ -151,8 +156,8 @@ impl Report<'_> {
             let _ = write!(
                 text,
                 "Remote-MTA: dns; {}\r\nDiagnostic-Code: smtp; {}\r\n",
-                line(server),
-                line(&reply.to_string())
+                one_line(server),
+                one_line(&reply.to_string())
             );
         }
         if let ReportKind::Delayed { until_s } = self.kind {
@@ -177,11 +182,6 @@ impl Report<'_> {
             "\r\n--{boundary}\r\nContent-Type: {kind}\r\nContent-Transfer-Encoding: {encoding}\r\n\r\n{part}"
         );
     }
-}
-
-/// A text as a part of one line of a header.
-fn line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]
