@@ -102,7 +102,7 @@ impl Accounts {
             receive: ReceiveCause::Opening,
         }
     }
-    /// The queues are freed, since which were made the peer got so many transmissions.
+    /// The queues are freed. The peer got so many transmissions since they were made.
     pub fn delivered(&mut self, segments: u32) {
         self.delivered_segments = self.delivered_segments.wrapping_add(segments);
     }

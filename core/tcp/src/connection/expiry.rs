@@ -42,7 +42,7 @@ impl Connection {
         let Some(keep_alive) = self.common.config.keep_alive else { return };
         let slept = slept_since(self.keep_alive_at(), env.now);
         if slept > Duration::ZERO {
-            self.receiver.slept_until(self.last_segment_at() + slept);
+            self.receiver.silent_from(self.last_segment_at() + slept);
         }
         // spec: RFC9293 MUST-29 (one answer that is missing proves nothing)
         if self.sender.keep_alive_probes() >= keep_alive.probes {

@@ -11,7 +11,6 @@ use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::sender::next::Next;
 use inhost_base::{Duration, Instant};
-use inhost_buf::Pool;
 use inhost_event::TcpState;
 
 /// The initial delay, and the minimum for bulk data, in milliseconds.
@@ -307,23 +306,6 @@ impl Receiver {
     pub fn acknowledge_again(&mut self, common: &Common) {
         self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
         self.acknowledge_now();
-    }
-    /// The peer's FIN arrived, with all before it. Where acknowledgments adapt it is acknowledged as data is, in ESTABLISHED,
-    /// unless `at_once`: an answer may follow, at least our FIN, so the connection counts as interactive.
-    pub fn take_fin(&mut self, common: &Common, at_once: bool, pool: &mut Pool) {
-        self.space.receive_fin();
-        let may_wait = common.acks_adapt() && common.state == TcpState::Established;
-        if at_once || !may_wait {
-            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-        }
-        if may_wait {
-            self.flags.insert(ReceiverFlags::INTERACTIVE | ReceiverFlags::SCHEDULED);
-            let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
-            self.flags.set(ReceiverFlags::FIN_UNREAD, is_alone);
-        }
-        if let Some(buffers) = &mut self.buffers {
-            buffers.reassembly.end(pool);
-        }
     }
     /// The delayed acknowledgment is sent now, if its time has come.
     pub fn fire(&mut self, common: &Common, now: Instant) {

@@ -10,7 +10,7 @@ use crate::receiver::window::tighten;
 use crate::{Environment, Header};
 use core::slice::from_mut;
 use inhost_buf::{Batch, Packet, Pool};
-use inhost_event::{Drop, Layer};
+use inhost_event::{Drop, Layer, TcpState};
 
 /// Least payload ahead of a hole with which the window grows.
 const GROWING_AHEAD_BYTES: u32 = 8;
@@ -52,6 +52,23 @@ impl Receiver {
     /// Whether what is here in order reaches the peer's FIN, which arrived before.
     pub fn reaches_fin(&self) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.ends_by(self.space.next()))
+    }
+    /// The peer's FIN arrived, with all before it. Where acknowledgments adapt it is acknowledged as data is, in ESTABLISHED,
+    /// unless `at_once`: an answer may follow, at least our FIN, so the connection counts as interactive.
+    pub fn take_fin(&mut self, common: &Common, at_once: bool, pool: &mut Pool) {
+        self.space.receive_fin();
+        let may_wait = common.acks_adapt() && common.state == TcpState::Established;
+        if at_once || !may_wait {
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+        }
+        if may_wait {
+            self.flags.insert(ReceiverFlags::INTERACTIVE | ReceiverFlags::SCHEDULED);
+            let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
+            self.flags.set(ReceiverFlags::FIN_UNREAD, is_alone);
+        }
+        if let Some(buffers) = &mut self.buffers {
+            buffers.reassembly.end(pool);
+        }
     }
     /// Moves bytes that wait into `into`, and says how many.
     #[inline]

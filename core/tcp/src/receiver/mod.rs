@@ -109,8 +109,8 @@ impl Receiver {
     pub fn received_at(&self) -> Instant {
         self.received_at
     }
-    /// The host slept until `at`: what the peer may have said before counts as heard then.
-    pub fn slept_until(&mut self, at: Instant) {
+    /// The host slept for a part of the peer's silence: it counts from `at` on.
+    pub fn silent_from(&mut self, at: Instant) {
         self.received_at = at;
     }
     /// `TS.Recent`

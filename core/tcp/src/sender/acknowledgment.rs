@@ -51,9 +51,9 @@ impl Sender {
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.space.has_outstanding() && same_window && empty && self.space.window() > 0
     }
-    /// Processes an acknowledgment, with the SACK blocks where both sides use them: delivered data, losses, samples of the path, and
-    /// the timers of data still in flight. Gives what the application and the host learn from it. It is inlined in the fast path and in the slow path, so that the
-    /// fast path is compiled without the checks whose results it knows.
+    /// Processes an acknowledgment, with the SACK blocks where both sides use them: delivered data, losses, samples of the
+    /// path, and the timers of data still in flight. Gives what the application and the host learn from it. It is inlined in
+    /// the fast path and in the slow path, so that the fast path is compiled without the checks whose results it knows.
     // spec: RFC7323 4.1-2
     #[inline(always)]
     pub fn acknowledge(
