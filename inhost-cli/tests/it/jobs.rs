@@ -161,19 +161,24 @@ fn a_queue_hands_jobs_to_a_place_and_has_their_output() {
     assert_eq!((near.end().code(), far.end().code()), (Some(0), Some(0)));
 }
 
-#[test]
-fn a_password_goes_out_in_tls_unless_said_otherwise() {
-    if !peers(&["openssl"]) {
-        return;
-    }
-    let folder = Folder::new("jobs-tls-config");
+/// A configuration with a queue and a certificate.
+fn tls_config(folder: &Folder) -> String {
     certificate(&folder.0);
     let root = folder.0.to_str().unwrap();
     let section = format!(
         "link = [\"user,forward=127.0.0.1:0->71\"]\n[jobs]\nenabled = true\nfolder = \"{root}/queue\"\n\
          certificate = \"{root}/cert.pem\"\nkey = \"{root}/key.pem\"\n"
     );
-    let config = script(&folder.0, "host.toml", &section);
+    script(&folder.0, "host.toml", &section)
+}
+
+#[test]
+fn a_password_goes_out_in_tls_unless_said_otherwise() {
+    if !peers(&["openssl"]) {
+        return;
+    }
+    let folder = Folder::new("jobs-tls-config");
+    let config = tls_config(&folder);
     let serve = Serve::start("jobs-tls", &["--config", &config]);
     let password = script(&folder.0, "password", PASSWORD);
     let says = script(&folder.0, "says.sh", "head -c 3000000 /dev/zero\n");
@@ -338,13 +343,7 @@ fn wrong_passwords_are_logged_and_no_advice_leads_into_the_clear() {
         return;
     }
     let folder = Folder::new("jobs-guesses");
-    certificate(&folder.0);
-    let root = folder.0.to_str().unwrap();
-    let section = format!(
-        "link = [\"user,forward=127.0.0.1:0->71\"]\n[jobs]\nenabled = true\nfolder = \"{root}/queue\"\n\
-         certificate = \"{root}/cert.pem\"\nkey = \"{root}/key.pem\"\n"
-    );
-    let config = script(&folder.0, "host.toml", &section);
+    let config = tls_config(&folder);
     add_ada(&folder.0, &[]);
     let mut serve = Running::start(inhost(&folder.0).args(["serve", "--config", &config]));
     let banner = serve.wait_for("to end.");
