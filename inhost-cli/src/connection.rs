@@ -1,8 +1,7 @@
 //! The client's connections: the private host's own streams, or those that the running host makes for us.
 
 use crate::args::Common;
-use crate::record::no_host;
-use crate::through::seen_at;
+use crate::through::{open_host, seen_at};
 use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_names::Names;
 use inhost_runtime::control::{self, CallOptions, Client};
@@ -202,7 +201,7 @@ async fn privately(
 
 /// Has the running host look the name up and connect to its addresses in turn.
 fn through_running(path: &Path, name: &str, port: u16, family: Family) -> Result<control::Connected, String> {
-    let mut client = Client::open(path).map_err(|e| no_host(path, e).text())?;
+    let mut client = open_host(path).map_err(|e| e.text())?;
     let mut why = family.missing(name);
     for address in addresses(&mut client, name, family)? {
         let hint = match address.is_loopback() {
@@ -230,7 +229,7 @@ fn addresses(client: &mut Client, name: &str, family: Family) -> Result<Vec<IpAd
 
 /// The first of them, asked for at the control socket `path`.
 pub fn looked_up(path: &Path, name: &str, family: Family) -> Result<IpAddr, String> {
-    let mut client = Client::open(path).map_err(|e| no_host(path, e).text())?;
+    let mut client = open_host(path).map_err(|e| e.text())?;
     addresses(&mut client, name, family)?.first().copied().ok_or_else(|| family.missing(name))
 }
 

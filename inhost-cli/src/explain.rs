@@ -14,7 +14,7 @@ use inhost_peep::filter::{Filter, FilterError};
 use inhost_runtime::control::{self, Client};
 use serde_json::json;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read};
+use std::io::{self, BufReader, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -106,10 +106,8 @@ fn draw(reports: &[(&PathBuf, Report)], svg: &Path) -> Result<(), Failure> {
 
 /// How wide a text may be.
 fn columns() -> usize {
-    // Of an output that is not a terminal, another terminal of the process would say how wide it is.
-    let size = io::stdout().is_terminal().then(ratatui::crossterm::terminal::size);
-    size.and_then(Result::ok)
-        .map_or(MOST_COLUMNS, |(width, _)| usize::from(width).clamp(LEAST_COLUMNS, MOST_COLUMNS))
+    crate::output::columns()
+        .map_or(MOST_COLUMNS, |width| usize::from(width).clamp(LEAST_COLUMNS, MOST_COLUMNS))
 }
 
 fn text(report: &Report, top: usize) -> String {
@@ -141,7 +139,7 @@ fn text(report: &Report, top: usize) -> String {
 /// Opens the control socket of the running host.
 fn open(arguments: &Explain) -> Result<Client, Failure> {
     let path = arguments.via.clone().unwrap_or_else(control::default_path);
-    Client::open(&path).map_err(|why| crate::record::no_host(&path, why))
+    crate::through::open_host(&path)
 }
 
 /// Which connections are meant.

@@ -4,7 +4,7 @@ use crate::args::{Layers, Measured};
 use crate::failure::Failure;
 use crate::output::print;
 use crate::peep::ending::Ending;
-use crate::record::no_host;
+use crate::through::open_host;
 use inhost_layers::draw::{self, Line};
 use inhost_layers::{Mode, Report};
 use inhost_runtime::control::{self, Client};
@@ -17,7 +17,7 @@ pub fn run(arguments: &Layers) -> Result<(), Failure> {
         return print(&format!("{:#}\n", schemars::schema_for!(Report).as_value()));
     }
     let path = arguments.via.clone().unwrap_or_else(control::default_path);
-    let mut client = Client::open(&path).map_err(|why| no_host(&path, why))?;
+    let mut client = open_host(&path)?;
     let mode = arguments.mode.map(|mode| match mode {
         Measured::Off => Mode::Off,
         Measured::Sampled => Mode::Sampled,

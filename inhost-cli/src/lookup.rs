@@ -11,7 +11,6 @@ use inhost_names::service::server;
 use inhost_names::{
     Attempt, AttemptOutcome, RecordsRequest, RecordsResult, Source, Transport, check_name, data_shown, shown,
 };
-use inhost_runtime::control::Client;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::str::FromStr;
@@ -159,7 +158,7 @@ fn by_running(path: &Path, request: RecordsRequest, limit: Option<Duration>) -> 
 }
 
 fn ask_running(path: &Path, request: &RecordsRequest) -> Result<Value, Failure> {
-    let mut client = Client::open(path).map_err(|why| crate::record::no_host(path, why))?;
+    let mut client = crate::through::open_host(path)?;
     let asked = json!({
         "op": "records", "name": request.name, "types": request.kinds.iter().map(kind_name).collect::<Vec<_>>(),
         "server": request.server.map(|server| server.to_string()), "tcp": request.over_tcp, "mdns": request.on_the_link,

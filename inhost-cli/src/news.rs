@@ -2,8 +2,8 @@
 //! client lets go of it to end the work.
 
 use crate::failure::Failure;
-use crate::record::no_host;
-use inhost_runtime::control::{Client, Reply};
+use crate::through::open_host;
+use inhost_runtime::control::Reply;
 use inhost_runtime::{AsyncFd, Reactor};
 use inhost_socket::Host;
 use serde::Serialize;
@@ -45,7 +45,7 @@ impl News {
     /// Makes the request at the control socket `path`.
     pub async fn of(path: PathBuf, reactor: &Reactor, request: Value) -> Result<News, Failure> {
         let reply = blocking::unblock(move || {
-            let mut client = Client::open(&path).map_err(|e| no_host(&path, e).text())?;
+            let mut client = open_host(&path).map_err(|e| e.text())?;
             client.request(&request).map_err(|e| e.to_string())
         });
         let (_, descriptor) = reply.await.map_err(Failure::operation)?;

@@ -1,6 +1,6 @@
 //! Standard output.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -27,6 +27,13 @@ fn note(error: io::Error) {
         // The first one counts.
         let _ = FAILED.set(error);
     }
+}
+
+/// How wide it is; none where it is not a terminal.
+pub fn columns() -> Option<u16> {
+    // The size would be that of another terminal of the process then.
+    let size = io::stdout().is_terminal().then(ratatui::crossterm::terminal::size)?;
+    size.ok().map(|(width, _)| width)
 }
 
 /// The end of a last line that has none.

@@ -3,7 +3,8 @@
 use crate::args::{Of, Record, TrapWords};
 use crate::failure::Failure;
 use crate::output::{counted, print};
-use inhost_runtime::control::{self, Client};
+use crate::through::open_host;
+use inhost_runtime::control;
 use serde_json::{Value, json};
 use std::fs::{File, Permissions};
 use std::io;
@@ -24,17 +25,9 @@ pub fn run(command: &Record) -> Result<(), Failure> {
     }
 }
 
-/// Nobody answers at `path`.
-pub fn no_host(path: &Path, why: impl std::fmt::Display) -> Failure {
-    Failure::operation(format!(
-        "no host answers at {}: {why}; start one with inhost serve, or name its socket with --via PATH",
-        path.display()
-    ))
-}
-
 fn ask(via: Option<&PathBuf>, request: &Value) -> Result<(Value, Option<std::os::fd::OwnedFd>), Failure> {
     let path = via.cloned().unwrap_or_else(control::default_path);
-    let mut client = Client::open(&path).map_err(|why| no_host(&path, why))?;
+    let mut client = open_host(&path)?;
     client.request(request).map_err(|why| Failure::operation(why.to_string()))
 }
 

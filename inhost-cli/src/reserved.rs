@@ -4,20 +4,19 @@ use crate::args::{Calling, Common};
 use crate::client::ClientHost;
 use crate::connection::{Connection, Family, Maker, within};
 use crate::failure::Failure;
-use crate::record::no_host;
-use crate::through::{HostChoice, seen_at};
+use crate::through::{HostChoice, open_host, seen_at};
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_names::Names;
 use inhost_rcommands::rsh::RESERVED_PORTS;
-use inhost_runtime::control::{CallOptions, Client, ListenerClient};
+use inhost_runtime::control::{CallOptions, ListenerClient};
 use inhost_runtime::{AsyncFd, Reactor};
 use inhost_socket::{ConnectError, Host, Listener};
 use inhost_stack::{ConnectOptions, ListenOptions, Local};
 use serde_json::json;
 use std::future::Future;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -180,7 +179,7 @@ impl Caller {
                 }
                 Maker::Running { path, reactor } => {
                     let listener = blocking::unblock(move || {
-                        let mut client = Client::open(&path).map_err(|e| no_host(&path, e).text())?;
+                        let mut client = open_host(&path).map_err(|e| e.text())?;
                         client.listen(at).map_err(|e| e.to_string())
                     });
                     listener.await.map(|listener| ListenerKind::Running(Arc::new(listener), reactor))
@@ -241,8 +240,7 @@ fn through_running(
     port: u16,
     family: Family,
 ) -> Result<inhost_runtime::control::Connected, String> {
-    let path: PathBuf = path.to_owned();
-    let mut client = Client::open(&path).map_err(|e| no_host(&path, e).text())?;
+    let mut client = open_host(path).map_err(|e| e.text())?;
     let (reply, _) = client.request(&json!({"op": "look_up", "name": name})).map_err(|e| e.to_string())?;
     let addresses = reply["addresses"].as_array().cloned().unwrap_or_default();
     let mut why = family.missing(name);

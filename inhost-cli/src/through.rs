@@ -1,4 +1,4 @@
-//! The host that a client speaks through: a private one on its own link.
+//! The host that a client speaks through: the running one, or a private one on its own link.
 
 use crate::args::{Common, Reach, Through};
 use crate::config;
@@ -7,9 +7,10 @@ use crate::failure::Failure;
 use crate::links::Links;
 use inhost_base::{Duration, IpAddr};
 use inhost_names::{Hosts, Names, NamesConfig, Servers};
+use inhost_runtime::control::Client;
 use inhost_runtime::{Runtime, Signal, Signals, entropy};
 use inhost_stack::{DuplicateDetection, StackConfig};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The default link of a client: the system's own sockets.
 const CLIENT_LINK: &str = "user";
@@ -66,9 +67,23 @@ pub fn running(through: &Through) -> Result<Option<PathBuf>, Failure> {
         (Some(path), _) => Ok(Some(path.clone())),
         (None, Some(_)) => Ok(None),
         // An untrusted control socket is an error, not a reason to use another host silently.
-        (None, None) => inhost_runtime::control::Client::find()
-            .map_err(|e| Failure::operation(format!("the running host is not used: {e}"))),
+        (None, None) => {
+            Client::find().map_err(|e| Failure::operation(format!("the running host is not used: {e}")))
+        }
     }
+}
+
+/// A conversation with the running host whose control socket is at `path`.
+pub fn open_host(path: &Path) -> Result<Client, Failure> {
+    Client::open(path).map_err(|why| no_host(path, why))
+}
+
+/// Nobody answers at the control socket `path`.
+pub fn no_host(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::operation(format!(
+        "no host answers at {}: {why}; start one with inhost serve, or name its socket with --via PATH",
+        path.display()
+    ))
 }
 
 /// Says, for `--verbose`, that a private host is used.

@@ -2,6 +2,7 @@
 
 use crate::causes::is_idle;
 use crate::failure::Failure;
+use crate::through::open_host;
 use inhost_runtime::control::{self, Client, ClientError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -122,13 +123,8 @@ pub fn step_back() {
 /// The control socket that is meant, and a conversation with its host.
 pub fn open(via: Option<&Path>) -> Result<(PathBuf, Client), Failure> {
     let path = via.map_or_else(control::default_path, Path::to_owned);
-    match Client::open(&path) {
-        Ok(client) => Ok((path, client)),
-        Err(why) => Err(Failure::operation(format!(
-            "no host answers at {}: {why}; start one with inhost serve, or name its socket with --via PATH",
-            path.display()
-        ))),
-    }
+    let client = open_host(&path)?;
+    Ok((path, client))
 }
 
 /// Asks for a view.

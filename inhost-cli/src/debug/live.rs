@@ -4,8 +4,9 @@ use crate::args::Debug;
 use crate::explain::Choice;
 use crate::failure::Failure;
 use crate::output::print;
+use crate::through::{no_host, open_host};
 use inhost_debug::show;
-use inhost_runtime::control::{self, Client, ClientError};
+use inhost_runtime::control::{self, ClientError};
 use serde_json::{Value, json};
 
 /// Connections that are shown at once.
@@ -15,14 +16,8 @@ const MOST_SHOWN: usize = 10;
 pub fn show(arguments: &Debug, of: &str) -> Result<(), Failure> {
     let choice = Choice::parse(of)?;
     let path = arguments.via.clone().unwrap_or_else(control::default_path);
-    let unreachable = |why: &dyn std::fmt::Display| {
-        Failure::operation(format!(
-            "no host answers at {}: {why}; start one with inhost serve, or name its socket with --via PATH",
-            path.display()
-        ))
-    };
-    let mut client = Client::open(&path).map_err(|why| unreachable(&why))?;
-    let state = client.netstat().map_err(|why| unreachable(&why))?;
+    let mut client = open_host(&path)?;
+    let state = client.netstat().map_err(|why| no_host(&path, why))?;
     let sockets = state["sockets"].as_array().map_or(&[][..], Vec::as_slice);
     let meant: Vec<&Value> = sockets
         .iter()
@@ -68,7 +63,7 @@ pub fn show(arguments: &Debug, of: &str) -> Result<(), Failure> {
             Err(ClientError::Refused { text, .. }) => {
                 return Err(Failure::operation(format!("{}: {text}", self::text(&socket["remote"]))));
             }
-            Err(why) => return Err(unreachable(&why)),
+            Err(why) => return Err(no_host(&path, why)),
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::explain::Choice;
 use crate::failure::Failure;
 use inhost_explain::capture::{Frame, Reader, dissect};
 use inhost_explain::{Options, Report, Verdict};
-use inhost_runtime::control::{self, Client};
+use inhost_runtime::control;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::schemars::JsonSchema;
 use rmcp::service::ServerInitializeError;
@@ -208,8 +208,7 @@ impl Tools {
     /// The verdicts on a source, and what limits them.
     fn judge(&self, source: &str, only: &Choice) -> Result<(Vec<Verdict>, Vec<String>), String> {
         if source == LIVE {
-            let mut client = Client::open(&self.control)
-                .map_err(|why| crate::record::no_host(&self.control, why).text())?;
+            let mut client = crate::through::open_host(&self.control).map_err(|why| why.text())?;
             let (verdicts, frames) = live::judge(&mut client, only, MOST_LISTED).map_err(|why| why.text())?;
             *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = frames;
             return Ok((verdicts, Vec::new()));

@@ -1,7 +1,7 @@
 //! The client's connections: the private host's own, or those that the running host makes.
 
 use crate::connection::{Connection, Connector, Maker};
-use crate::record::no_host;
+use crate::through::open_host;
 use inhost_base::{Endpoint, IpAddr};
 use inhost_common::LocalFuture;
 use inhost_ftp::driver::{Accept, HostNetwork, Network};
@@ -44,7 +44,7 @@ impl ClientNetwork {
     /// The running host's address of a connection: where a server may come to in active mode.
     fn own_end(&self, socket: &str) -> Result<IpAddr, String> {
         let Maker::Running { path, .. } = &self.0.maker else { return Err("no host runs".into()) };
-        let mut client = Client::open(path).map_err(|e| no_host(path, e).text())?;
+        let mut client = open_host(path).map_err(|e| e.text())?;
         let reply = client.status(socket).map_err(|e| e.to_string())?;
         let local = reply["status"]["local"].as_str().and_then(|text| text.parse::<SocketAddr>().ok());
         local.map(|at| at.ip()).ok_or_else(|| "the host says no address of its own".into())

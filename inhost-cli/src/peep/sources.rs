@@ -2,10 +2,10 @@
 
 use crate::args::Peep;
 use crate::failure::Failure;
-use crate::record::no_host;
+use crate::through::open_host;
 use inhost_explain::capture::Reader;
 use inhost_peep::{Item, Merge, SourceError};
-use inhost_runtime::control::{self, Client};
+use inhost_runtime::control;
 use serde_json::json;
 use std::cell::Cell;
 use std::fs::File;
@@ -101,7 +101,7 @@ fn is_name(path: &Path, name: &str) -> bool {
 /// The frames and events of the running host, as it sends them.
 fn host(arguments: &Peep, ending: &Ending) -> Result<Box<dyn Read>, Failure> {
     let path = arguments.via.clone().unwrap_or_else(control::default_path);
-    let mut client = Client::open(&path).map_err(|why| no_host(&path, why))?;
+    let mut client = open_host(&path)?;
     let request = json!({"op": "watch", "states": arguments.states.is_some(), "past": arguments.past});
     let (_, stream) = client
         .request(&request)

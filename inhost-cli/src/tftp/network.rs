@@ -2,10 +2,9 @@
 
 use super::remote::Remote;
 use crate::connection::{Family, Maker};
-use crate::record::no_host;
-use crate::through::seen_at;
+use crate::through::{open_host, seen_at};
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
-use inhost_runtime::control::{Client, UdpClient};
+use inhost_runtime::control::UdpClient;
 use inhost_runtime::{AsyncFd, Interest};
 use inhost_socket::UdpSocket;
 use inhost_stack::UdpOptions;
@@ -43,7 +42,7 @@ pub async fn look_up(maker: &Maker, remote: &Remote, family: Family) -> Result<E
 }
 
 fn ask_running(path: &Path, name: &str) -> Result<Vec<IpAddr>, String> {
-    let mut client = Client::open(path).map_err(|e| no_host(path, e).text())?;
+    let mut client = open_host(path).map_err(|e| e.text())?;
     let (reply, _) = client.request(&json!({"op": "look_up", "name": name})).map_err(|e| e.to_string())?;
     let addresses = reply["addresses"].as_array().cloned().unwrap_or_default();
     Ok(addresses.iter().filter_map(|address| address.as_str()?.parse().ok()).collect())
@@ -66,10 +65,8 @@ pub async fn open(maker: &Maker, server: &Endpoint) -> Result<Socket, String> {
         Maker::Running { path, reactor } => {
             let path = path.clone();
             let opened = blocking::unblock(move || {
-                Client::open(&path)
-                    .map_err(|e| no_host(&path, e).text())?
-                    .udp(at, None)
-                    .map_err(|e| e.to_string())
+                let mut client = open_host(&path).map_err(|e| e.text())?;
+                client.udp(at, None).map_err(|e| e.to_string())
             })
             .await?;
             AsyncFd::new(reactor, opened).map(Socket::Running).map_err(|e| e.to_string())

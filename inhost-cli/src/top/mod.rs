@@ -116,9 +116,7 @@ fn read_keys(to: &Sender<Message>) {
 
 /// Prints the screen as text: rates need two looks.
 fn once(mut model: Model, mut asker: Asker) -> Result<(), Failure> {
-    // Of an output that is not a terminal, another terminal of the process would say how wide it is.
-    let size = io::stdout().is_terminal().then(ratatui::crossterm::terminal::size);
-    let width = size.and_then(Result::ok).map_or(COLUMNS, |(width, _)| width);
+    let width = crate::output::columns().unwrap_or(COLUMNS);
     let mut terminal = Terminal::new(TestBackend::new(width.max(80), ROWS_ONCE + 8))
         .map_err(|e| Failure::operation(e.to_string()))?;
     model.set_height(rows_of(ROWS_ONCE + 8));
