@@ -358,8 +358,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// The values of keys, for people.
-    /// What it is called by `keys`.
+    /// What it is called by `keys`: their values, for people.
     pub fn named(&self, keys: &Keys) -> Option<String> {
         let one = |key| Some(label(key, self.values.get(key)?));
         let names: Vec<String> = keys.iter().filter_map(one).collect();
