@@ -11,10 +11,12 @@ use inhost_common::{Forwarded, Transport};
 use inhost_runtime::{AsyncFd, Interest};
 use inhost_socket::{Ends, Task, UdpSocket};
 use inhost_stack::UdpOptions;
+use nix::sys::socket::{MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::rc::Rc;
 
 /// The longest datagram.
@@ -80,18 +82,15 @@ impl Outward {
         let now = self.state.host.now();
         let known = self.known(from, to, now).or_else(|| self.begin(from, to, bytes, now));
         let Some((system, reply_port)) = known else { return };
-        if let Some(reply_port) = reply_port {
-            let end = reply_port.destination(bytes);
-            return match system.try_io(Interest::Write, |socket| socket.send_to(bytes, end)) {
-                Ok(_) => self.state.count(|c| c.datagrams_outward += 1),
-                Err(_) => self.state.count(|c| c.datagrams_dropped += 1),
-            };
-        }
-        let mut sent = system.try_io(Interest::Write, |socket| socket.send(bytes));
+        let send = |socket: &net::UdpSocket| match &reply_port {
+            Some(reply_port) => socket.send_to(bytes, reply_port.destination(bytes)),
+            None => socket.send(bytes),
+        };
+        let mut sent = system.try_io(Interest::Write, send);
         if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
             // That is news of an earlier datagram; this one was not tried yet.
-            self.tell(from, to, bytes.len(), Unreachable::Port);
-            sent = system.try_io(Interest::Write, |socket| socket.send(bytes));
+            self.failed(from, to, &system, reply_port.is_none(), Unreachable::Port);
+            sent = system.try_io(Interest::Write, send);
         }
         match sent {
             Ok(_) => self.state.count(|c| c.datagrams_outward += 1),
@@ -124,7 +123,7 @@ impl Outward {
         let (outside, resolver, idle) = match state.config.route(to) {
             RouteDecision::Closed(why) => {
                 state.count(|c| c.datagrams_dropped += 1);
-                self.tell(from, to, 0, why.into());
+                self.tell(from, to, why.into());
                 return None;
             }
             RouteDecision::Outside(outside) => (outside, None, state.config.udp_idle),
@@ -140,7 +139,7 @@ impl Outward {
             Err(error) => {
                 state.count(|c| c.datagrams_dropped += 1);
                 if !state.is_exhausted(&error) {
-                    self.tell(from, to, 0, Unreachable::Host);
+                    self.tell(from, to, Unreachable::Host);
                 }
                 return None;
             }
@@ -220,10 +219,13 @@ impl Outward {
             }
             Err(error) => {
                 drop(place);
+                let is_fixed = reply_port.is_none();
                 match error.kind() {
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
-                    io::ErrorKind::ConnectionRefused => self.tell(from, to, 0, Unreachable::Port),
-                    _ => self.tell(from, to, 0, Unreachable::Host),
+                    io::ErrorKind::ConnectionRefused => {
+                        self.failed(from, to, system, is_fixed, Unreachable::Port);
+                    }
+                    _ => self.failed(from, to, system, is_fixed, Unreachable::Host),
                 }
                 return false;
             }
@@ -236,15 +238,31 @@ impl Outward {
         true
     }
 
+    /// The system's socket has news that what the guest sent did not arrive. One that talks to several ports says to which.
+    fn failed(
+        &self,
+        from: Endpoint,
+        to: Endpoint,
+        system: &AsyncFd<net::UdpSocket>,
+        is_fixed: bool,
+        why: Unreachable,
+    ) {
+        if is_fixed {
+            return self.tell(from, to, why);
+        }
+        for _ in 0..DATAGRAMS_A_TURN {
+            let Some(port) = failed_port(system) else { break };
+            self.tell(from, Endpoint { port, ..to }, why);
+        }
+    }
     /// Tells the guest that what it sent did not arrive.
-    fn tell(&self, from: Endpoint, to: Endpoint, payload_bytes: usize, why: Unreachable) {
+    fn tell(&self, from: Endpoint, to: Endpoint, why: Unreachable) {
         let network = &self.state.config.network;
         let gateway = match from.address {
             IpAddr::V4(_) => IpAddr::V4(network.gateway_v4),
             IpAddr::V6(_) => IpAddr::V6(network.gateway_v6),
         };
-        let ends = ((from.address, from.port), (to.address, to.port));
-        let quoted = codec::quoted_datagram(ends.0, ends.1, payload_bytes);
+        let quoted = codec::quoted_datagram(from, to);
         let news = codec::unreachable(gateway, from.address, why, &quoted);
         self.state.aside.borrow_mut().send(news);
     }
@@ -257,10 +275,23 @@ fn open(state: &State, outside: SocketAddr, is_fixed: bool) -> io::Result<AsyncF
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = net::UdpSocket::bind((any, 0))?;
-    if is_fixed {
-        socket.connect(outside)?;
+    match outside {
+        _ if is_fixed => socket.connect(outside)?,
+        // Otherwise the system tells of ports that are closed to connected sockets alone.
+        SocketAddr::V4(_) => setsockopt(&socket, sockopt::Ipv4RecvErr, &true)?,
+        SocketAddr::V6(_) => setsockopt(&socket, sockopt::Ipv6RecvErr, &true)?,
     }
     AsyncFd::new(&state.reactor, socket)
+}
+
+/// The port of the next destination that did not take what was sent to it (ip(7), `IP_RECVERR`).
+fn failed_port(system: &AsyncFd<net::UdpSocket>) -> Option<u16> {
+    let mut nothing = [IoSliceMut::new(&mut [])];
+    let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+    let fd = system.inner().as_raw_fd();
+    let news = recvmsg::<SockaddrStorage>(fd, &mut nothing, None, flags).ok()?;
+    let end = news.address?;
+    end.as_sockaddr_in().map(|v4| v4.port()).or_else(|| end.as_sockaddr_in6().map(|v6| v6.port()))
 }
 
 /// The guest's side of a conversation, and where its answers come from when that is not fixed.

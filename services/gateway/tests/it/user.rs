@@ -444,6 +444,44 @@ fn a_closed_port_is_reported_to_a_connected_socket() {
     });
 }
 
+/// TFTP's server answers from a port of its own (RFC 1350 §4): the gateway's socket is not connected.
+#[test]
+fn a_closed_port_is_reported_to_who_asks_for_a_file() {
+    let mut rig = Rig::open();
+    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let asked = server.local_addr().unwrap().port();
+    let answers = std::thread::spawn(move || {
+        server.set_read_timeout(Some(DEADLINE)).unwrap();
+        let (_, from) = server.recv_from(&mut [0; 100]).unwrap();
+        // Gone once it has answered.
+        UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"\0\x03\0\x01data", from).unwrap();
+    });
+    let guest = rig.guest.clone();
+    rig.run(async move {
+        const REQUEST: &[u8] = b"\0\x01file\0octet\0";
+        let mut place = [0; 100];
+        let socket = guest.udp(Endpoint::new([10, 0, 2, 15], 0), UdpOptions::default()).unwrap();
+        socket.connect(beyond(closed)).unwrap();
+        for _ in 0..2 {
+            socket.send(REQUEST).await.unwrap();
+            let answer =
+                guest.timeout(Duration::from_secs(5), socket.receive_from(&mut place)).await.unwrap();
+            assert!(matches!(answer, Err(DatagramError::Stack(_))), "{answer:?}");
+        }
+        let socket = guest.udp(Endpoint::new([10, 0, 2, 15], 0), UdpOptions::default()).unwrap();
+        socket.send_to(REQUEST, beyond(asked)).await.unwrap();
+        let answer = guest.timeout(Duration::from_secs(5), socket.receive_from(&mut place)).await;
+        let gone = answer.unwrap().unwrap().from;
+        assert_ne!(gone.port, asked);
+        socket.connect(gone).unwrap();
+        socket.send(b"\0\x04\0\x01").await.unwrap();
+        let answer = guest.timeout(Duration::from_secs(5), socket.receive_from(&mut place)).await.unwrap();
+        assert!(matches!(answer, Err(DatagramError::Stack(_))), "{answer:?}");
+    });
+    join(answers);
+}
+
 #[test]
 fn udp_conversations_are_bounded() {
     let config = {
