@@ -91,6 +91,8 @@ pub struct Console {
     keys_ended: bool,
     over: bool,
     failure: Option<String>,
+    /// The failure that it is if a pipe, which has not ended, has more for a session that has.
+    cut_off: Option<String>,
 }
 
 #[derive(Debug)]
@@ -139,6 +141,7 @@ impl Console {
             keys_ended: false,
             over: false,
             failure: None,
+            cut_off: None,
         };
         match start.open {
             Some((host, port)) => console.open(host, port),
@@ -405,13 +408,27 @@ impl Console {
     /// if the other side did not take all that has come from a pipe. The driver reads the keys once more before.
     pub fn closed(&mut self, id: SessionId, reason: &str, is_broken: bool) {
         let is_left = self.connection(id).is_some_and(|connection| connection.telnet().pending_bytes() > 0);
-        let is_cut_off = !self.settings.is_terminal && is_left;
-        if self.ends_with_last && (is_broken || is_cut_off) {
+        if self.ends_with_last {
             let host = self.slots.iter().find(|slot| slot.id == id).map_or("?", |slot| &*slot.host);
-            let what = if is_broken { "" } else { " before the end of the input" };
-            self.failure = Some(format!("session with {host}: {reason}{what}"));
+            let why = format!("session with {host}: {reason}");
+            match () {
+                () if is_broken => self.failure = Some(why),
+                () if self.settings.is_terminal => {}
+                () if is_left => self.failure = Some(why + " before the end of the input"),
+                () if !self.keys_ended => self.cut_off = Some(why + " before the end of the input"),
+                () => {}
+            }
         }
         self.end(id, reason);
+    }
+    /// Whether it matters that a pipe has more: [`Console::rest`] takes the answer.
+    pub fn awaits_rest(&self) -> bool {
+        self.cut_off.is_some()
+    }
+    /// Whether the pipe has more for a session that has ended.
+    pub fn rest(&mut self, has_more: bool) {
+        let cut_off = self.cut_off.take();
+        self.failure = self.failure.take().or(cut_off.filter(|_| has_more));
     }
 
     /// Something that happens while a command may be half typed.

@@ -270,6 +270,26 @@ fn what_a_pipe_brings_waits_for_the_session_commands_too() {
     assert!(sent.ends_with(b"a\r\n\xff\xf6quit\r\n"), "{sent:?}");
 }
 
+#[test]
+fn a_pipe_that_has_more_for_a_session_that_has_ended_is_cut_off() {
+    for (has_ended, has_more) in [(true, false), (false, false), (false, true)] {
+        let mut world = World::new(Settings { is_terminal: false, ..Settings::default() });
+        world.console.typed(b"a\n");
+        world.sent();
+        if has_ended {
+            world.console.keys_ended();
+        }
+        world.console.closed(world.ids[0], "closed by the server", false);
+        assert_eq!(world.console.awaits_rest(), !has_ended);
+        world.console.rest(has_more);
+        let failure = world.console.take_failure();
+        let is_told =
+            failure.as_deref() == Some("session with host: closed by the server before the end of the input");
+        assert_eq!(is_told, has_more, "{failure:?}");
+        assert!(!world.console.awaits_rest());
+    }
+}
+
 /// spec: RFC2066
 #[test]
 fn a_charset_is_asked_for_and_its_substitute_told_once() {

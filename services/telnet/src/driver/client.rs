@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use inhost_base::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -18,6 +18,8 @@ use inhost_common::Alarm;
 const STEPS: usize = 32;
 /// Longest time to flush output of a closed session.
 const LEAVING_TIME: Duration = Duration::from_secs(5);
+/// How long a pipe may take to bring more for a session that has ended, or to end: what comes later is not missed.
+const REST_TIME: Duration = Duration::from_millis(500);
 /// After so long without an answer, and again each time, it is asked what is wrong with a connection.
 const LOOK_TIME: Duration = Duration::from_secs(2);
 /// Octets of one read of the keyboard.
@@ -104,6 +106,8 @@ where
         ending_input: Vec::new(),
         leaving_until: None,
         leaving: Alarm::default(),
+        rest_until: None,
+        rest: Alarm::default(),
     };
     poll_fn(|cx| driver.poll(cx)).await?;
     Ok(driver.console.take_failure().map_or(ClientEnd::Done, ClientEnd::Failed))
@@ -125,6 +129,9 @@ struct Driver<'a, U, K: Connect, C> {
     /// When sessions that were left are given up.
     leaving_until: Option<Instant>,
     leaving: Alarm,
+    /// When a pipe that brings nothing more counts as empty.
+    rest_until: Option<Instant>,
+    rest: Alarm,
 }
 
 struct Session<S> {
@@ -165,7 +172,8 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
                 busy = true;
             }
             if self.ending && self.sessions.is_empty() && self.console.screen().is_empty() {
-                return Pin::new(&mut *self.ui).poll_flush(cx);
+                ready!(Pin::new(&mut *self.ui).poll_flush(cx))?;
+                return self.rest(cx);
             }
             if !busy {
                 return Poll::Pending;
@@ -201,6 +209,25 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
             }
             Poll::Pending => Ok(busy),
         }
+    }
+
+    /// Finds out whether a pipe has more for a session that has ended.
+    fn rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.console.awaits_rest() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut bytes = [0; KEY_BYTES];
+        let mut buf = ReadBuf::new(&mut bytes);
+        if let Poll::Ready(result) = Pin::new(&mut *self.ui).poll_read(cx, &mut buf) {
+            result?;
+        } else {
+            let until = *self.rest_until.get_or_insert(self.clock.now() + REST_TIME);
+            if !self.rest.poll(self.clock, Some(until), cx) {
+                return Poll::Pending;
+            }
+        }
+        self.console.rest(!buf.filled().is_empty());
+        Poll::Ready(Ok(()))
     }
 
     fn screen(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
