@@ -139,7 +139,7 @@ fn tell(why: &str) {
 }
 
 fn of(there: &There, why: &dyn std::fmt::Display) -> Failure {
-    Failure::operation(format!("{}: {why}", there.host))
+    Failure::operation(format!("{}:{}: {why}", there.host, there.path))
 }
 
 #[cfg(test)]

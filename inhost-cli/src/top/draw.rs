@@ -103,6 +103,9 @@ pub fn rows_of(height: u16) -> usize {
 
 /// Lines above the list.
 const HEAD: u16 = 6;
+/// Cells of a graph's title, such as ` out 123.4 Mbit/s`, and those between two graphs.
+const GRAPH: u16 = 18;
+const GAP: u16 = 2;
 
 /// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
@@ -162,7 +165,9 @@ fn head_of(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     }
     let [top, graphs] = Layout::vertical([Constraint::Length(1), Constraint::Length(4)]).areas(area);
     frame.render_widget(Line::from(words), top);
-    let halves = Layout::horizontal([Constraint::Fill(1); 4]).spacing(2).areas::<4>(graphs);
+    // A narrow screen has the first ones alone, so that none is without its unit.
+    let room = usize::from(graphs.width.saturating_sub(GAP) / (GRAPH + GAP)).clamp(1, 4);
+    let places = Layout::horizontal(vec![Constraint::Fill(1); room]).spacing(GAP).split(graphs);
     let rate = |bytes: f64| figures::rate(bytes as u64);
     let count = |value: f64| format!("{value:.0}/s");
     type Graph<'a> = (&'a str, fn(&Rates) -> f64, &'a dyn Fn(f64) -> String, Color);
@@ -172,7 +177,7 @@ fn head_of(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
         ("sent again", |of| of.retransmitted, &count, Color::Indexed(160)),
         ("dropped", |of| of.dropped, &count, Color::Indexed(160)),
     ];
-    for ((name, value, shown, colour), area) in all.into_iter().zip(halves) {
+    for ((name, value, shown, colour), &area) in all.into_iter().zip(places.iter()) {
         let values: Vec<f64> = model.rates.iter().map(value).collect();
         graph(frame, area, name, &values, shown, look.of(colour));
     }

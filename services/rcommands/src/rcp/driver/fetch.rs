@@ -25,6 +25,7 @@ where
         sink: Sink::new(options, expected),
         folder: Some(folder),
         report: CopySummary::default(),
+        name: Vec::new(),
         size_bytes: 0,
         bad: None,
     };
@@ -52,6 +53,8 @@ struct Taking {
     /// `None` while another thread works in it.
     folder: Option<Folder>,
     report: CopySummary,
+    /// Of the file that is coming.
+    name: Vec<u8>,
     size_bytes: u64,
     /// Why the file that is coming cannot be kept.
     bad: Option<String>,
@@ -91,7 +94,7 @@ impl Taking {
                 self.verdict(done, b"a folder", tell);
             }
             Event::Begin { name, mode, size_bytes, times } => {
-                (self.size_bytes, self.bad) = (size_bytes, None);
+                (self.size_bytes, self.bad, self.name) = (size_bytes, None, name.clone());
                 let asked = name.clone();
                 let done = self.try_with_folder(move |folder| folder.begin(&asked, mode, times)).await;
                 self.verdict(done, &name, tell);
@@ -113,7 +116,8 @@ impl Taking {
                     (self.report.files, self.report.bytes) =
                         (self.report.files + 1, self.report.bytes + self.size_bytes);
                 }
-                self.verdict(done, b"a file", tell);
+                let name = std::mem::take(&mut self.name);
+                self.verdict(done, &name, tell);
             }
             Event::Spoiled(why) => {
                 self.with_folder(Folder::abandon).await;
