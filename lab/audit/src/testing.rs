@@ -8,11 +8,13 @@
 //! or no privilege and said so in the file of `INHOST_LEFT_OUT` (`lab/interop/src/left_out.rs`). In CI that is a failure.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use syn::visit::Visit;
 
 /// Where tests say that they are left out.
 const LEFT_OUT: &str = "target/left-out";
+/// nextest's status where it found no test to run.
+const NO_TESTS: i32 = 4;
 /// Where `make test` puts a nextest that the system does not have.
 const TOOLS: &str = "target/tools";
 
@@ -33,19 +35,22 @@ fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs the tests, those whose names hold one of `filters` if there are any, and gives the list of what did not run.
+/// Runs the tests, those whose names hold one of `filters` if there are any, and gives the list of what did not run. No
+/// test with such a name is a failure.
 pub fn run(filters: &[String]) -> Result<String, String> {
     let _ = std::fs::remove_file(LEFT_OUT);
     let mut tests = nextest()?;
-    tests.args(["--workspace", "--no-tests", "pass"]).args(filters);
-    let mut documentation = cargo();
-    documentation.args(["test", "--workspace", "--doc", "--quiet", "--"]).args(filters);
+    tests.arg("--workspace").args(filters);
     let mut failed = Vec::new();
-    for (what, mut command) in [("tests", tests), ("documentation tests", documentation)] {
-        let status = command.status().map_err(|e| format!("cargo did not start: {e}"))?;
-        if !status.success() {
-            failed.push(format!("{what}: {status}"));
-        }
+    let ended = status(&mut tests)?;
+    if ended.code() == Some(NO_TESTS) && !documentation_has(filters)? {
+        return Err(format!("no test has a name with {}", filters.join(" or ")));
+    } else if !ended.success() && ended.code() != Some(NO_TESTS) {
+        failed.push(format!("tests: {ended}"));
+    }
+    let ended = status(documentation().arg("--quiet").arg("--").args(filters))?;
+    if !ended.success() {
+        failed.push(format!("documentation tests: {ended}"));
     }
     let ignored = Ignored::of_the_workspace(Path::new("."))?;
     let said = std::fs::read_to_string(LEFT_OUT).unwrap_or_default();
@@ -65,6 +70,21 @@ pub fn run(filters: &[String]) -> Result<String, String> {
         return Err(format!("{summary}in CI no test may be left out"));
     }
     Ok(summary + "all tests passed")
+}
+
+fn status(command: &mut Command) -> Result<ExitStatus, String> {
+    command.status().map_err(|e| format!("cargo did not start: {e}"))
+}
+fn documentation() -> Command {
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--doc"]);
+    command
+}
+/// Whether the name of a documentation test holds one of `filters`.
+fn documentation_has(filters: &[String]) -> Result<bool, String> {
+    let listed = documentation().args(["--quiet", "--", "--list"]).args(filters).output();
+    let listed = listed.map_err(|e| format!("cargo did not start: {e}"))?;
+    Ok(String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.ends_with(": test")))
 }
 
 /// The variable by which Cargo runs tests through another program.
