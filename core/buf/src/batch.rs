@@ -87,7 +87,8 @@ impl Packet {
         pool: &mut Pool,
     ) -> Option<Packet> {
         let mut whole = pool.take(self.len() + pieces.clone().map(Packet::len).sum::<usize>())?;
-        (whole.checksum, whole.segment_bytes) = (self.checksum, self.segment_bytes);
+        whole.set_checksum(self.checksum());
+        whole.segment_bytes = self.segment_bytes;
         whole.append(self.bytes());
         for piece in pieces {
             whole.append(piece.bytes());

@@ -60,6 +60,11 @@ impl<'a> Slices<'a> {
     pub fn with_sum(self, sum: Option<u16>) -> Self {
         Slices { sum, ..self }
     }
+    /// Sets the [`crate::sum`] of all bytes, where it is known.
+    #[inline]
+    pub fn set_sum(&mut self, sum: Option<u16>) {
+        self.sum = sum;
+    }
     /// The [`crate::sum`] of all bytes, where it is known.
     #[inline]
     pub fn known_sum(&self) -> Option<u16> {

@@ -138,19 +138,29 @@ impl<'a> Segmenter<'a> {
     pub fn count(&self) -> usize {
         self.count
     }
-    /// The payload of the segment `index`.
-    #[inline]
-    pub fn payload(&self, index: usize) -> Slices<'a> {
-        self.payload.part(index * self.segment_bytes, self.segment_bytes)
-    }
-    /// The complete frame of the segment `index`, which needs `payload` and its sum.
-    #[inline]
-    pub fn frame<'b>(&'b mut self, index: usize, payload: Slices<'b>, sum: Sum) -> Frame<'b> {
+    /// The complete frame of the segment `index`, whose payload has this sum, where it is known.
+    #[inline(always)]
+    pub fn frame(&mut self, index: usize, sum: Option<u16>) -> Frame<'_> {
+        let mut frame = self.without_header(index, Offload::None);
+        frame.payload.set_sum(sum);
+        let sum = sum_of(&frame.payload);
         match self.repeated_sum {
             Some(known) if index > 1 && index + 1 < self.count => self.repeat(index, known, sum),
-            _ => self.complete(index, payload.len(), sum),
+            _ => self.complete(index, frame.payload.len(), sum),
         }
-        self.lend(payload, Offload::None)
+        frame.header = self.header();
+        frame
+    }
+    /// The header follows: a frame is made where it stays, since to move it just after it was written holds up the
+    /// processor.
+    #[inline(always)]
+    fn without_header(&self, index: usize, offload: Offload) -> Frame<'a> {
+        let payload = self.payload.part(index * self.segment_bytes, self.segment_bytes);
+        Frame { header: &[], payload, offload }
+    }
+    #[inline]
+    fn header(&self) -> &[u8] {
+        self.header.get(..self.header_bytes).unwrap_or(&[])
     }
     /// Updates the header to that of the segment `index`, neither the first nor the last.
     #[inline]
@@ -187,15 +197,14 @@ impl<'a> Segmenter<'a> {
     }
     /// The frame of the segment `index` for a device that makes the checksum.
     #[inline]
-    pub fn frame_without_sum<'b>(&'b mut self, index: usize, payload: Slices<'b>) -> Frame<'b> {
-        let (length, _) = self.patch(index, payload.len());
-        self.put(self.checksum_at(), self.pseudo_of(length).folded());
+    pub fn frame_without_sum(&mut self, index: usize) -> Frame<'_> {
         let checksum_offset = (self.checksum_at() - self.transport) as u16;
-        self.lend(payload, Offload::Checksum { transport_offset: self.transport as u16, checksum_offset })
-    }
-    #[inline]
-    fn lend<'b>(&'b self, payload: Slices<'b>, offload: Offload) -> Frame<'b> {
-        Frame { header: self.header.get(..self.header_bytes).unwrap_or(&[]), payload, offload }
+        let offload = Offload::Checksum { transport_offset: self.transport as u16, checksum_offset };
+        let mut frame = self.without_header(index, offload);
+        let (length, _) = self.patch(index, frame.payload.len());
+        self.put(self.checksum_at(), self.pseudo_of(length).folded());
+        frame.header = self.header();
+        frame
     }
     #[inline]
     fn checksum_at(&self) -> usize {
@@ -305,8 +314,7 @@ pub fn complete(frame: &Frame<'_>, network_offset: usize, mut put: impl FnMut(&F
         Offload::Segment { .. } => {
             let Some(mut segmenter) = Segmenter::new(frame, network_offset) else { return };
             for index in 0..segmenter.count() {
-                let payload = segmenter.payload(index);
-                put(&segmenter.frame(index, payload, sum_of(&payload)));
+                put(&segmenter.frame(index, None));
             }
         }
     }
@@ -436,11 +444,10 @@ mod tests {
         // In one go, too: then what is the same in segments is not written again.
         let mut again = segmenter.clone();
         for index in 0..count {
-            let part = segmenter.payload(index);
             let mut flat = vec![0; 2048];
-            let length = segmenter.frame(index, part, sum_of(&part)).write_to(&mut flat).unwrap();
+            let length = segmenter.frame(index, None).write_to(&mut flat).unwrap();
             let mut in_one_go = vec![0; 2048];
-            assert_eq!(again.frame(index, part, sum_of(&part)).write_to(&mut in_one_go), Some(length));
+            assert_eq!(again.frame(index, None).write_to(&mut in_one_go), Some(length));
             assert_eq!(in_one_go, flat);
             let ip = &flat[front..length];
             let (source, destination, transport): (IpAddr, IpAddr, &[u8]) = if v4 {
@@ -469,7 +476,7 @@ mod tests {
             // A device that makes the sum itself makes the same.
             let with_sum = flat[..length].to_vec();
             let mut flat = vec![0; 2048];
-            segmenter.frame_without_sum(index, part).write_to(&mut flat).unwrap();
+            segmenter.frame_without_sum(index).write_to(&mut flat).unwrap();
             let at = usize::from(transport_offset) + if of == GsoType::Udp { 6 } else { 16 };
             let sum = Sum::of(&flat[usize::from(transport_offset)..length]).finish();
             flat[at..at + 2].copy_from_slice(&sum.to_be_bytes());

@@ -4,7 +4,7 @@ use crate::{AddressOffer, Discard, Driver, FrameFormat, Handover, NotBack, Stati
 use core::fmt;
 use inhost_base::{Duration, Instant, Random};
 use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offload, Packet, Pool, Slices};
-use inhost_wire::offload::{self, Segmenter, sum_of};
+use inhost_wire::offload::{self, Segmenter};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -209,13 +209,12 @@ impl Faults {
         {
             let mut flat = vec![0; frame.len()];
             for index in 0..segmenter.count() {
-                let payload = segmenter.payload(index);
-                let length = segmenter.frame(index, payload, sum_of(&payload)).write_to(&mut flat);
+                let length = segmenter.frame(index, None).write_to(&mut flat);
                 self.receive_one(flat.get(..length.unwrap_or(0)).unwrap_or(&[]));
             }
             return;
         }
-        if packet.checksum == Checksum::Partial {
+        if packet.checksum() == Checksum::Partial {
             offload::finish_checksum(packet.bytes_mut(), network_offset);
         }
         self.receive_one(packet.bytes());

@@ -188,7 +188,7 @@ impl Device for Memory {
             return Ok(());
         }
         if self.trusted {
-            packet.checksum = frame.verified_checksum();
+            packet.set_checksum(frame.verified_checksum());
         }
         let was_empty = lane.waiting.is_empty();
         lane.waiting.push_back(packet);
@@ -210,7 +210,7 @@ impl Device for Memory {
             // The copying path reports that the queue is full, or copies the frame.
             return self.transmit(frame);
         };
-        head.checksum = frame.verified_checksum();
+        head.set_checksum(frame.verified_checksum());
         // Every buffer has room for headers.
         if let Err(head) = frame.share(payload, head, |packet| lane.waiting.push_back(packet)) {
             lane.pool.give(head);

@@ -100,7 +100,7 @@ impl Gather {
         batch: &mut Batch,
     ) {
         if is_sound {
-            packet.checksum = Checksum::Verified;
+            packet.set_checksum(Checksum::Verified);
             if self.join(&packet, network, pool) {
                 return pool.give(packet);
             }
@@ -123,7 +123,7 @@ impl Gather {
         };
         let (data, held_bytes) = (&next.bytes()[part.payload..], held.len() - first.payload);
         let segment_bytes = if held.segment_bytes > 0 { usize::from(held.segment_bytes) } else { held_bytes };
-        let fits = held.checksum == Checksum::Verified
+        let fits = held.checksum() == Checksum::Verified
             && !first.flags.intersects(LAST)
             && held_bytes.is_multiple_of(segment_bytes)
             && data.len() <= segment_bytes
@@ -156,7 +156,8 @@ impl Gather {
         }
         let Some(mut large) = pool.take(network + LARGEST_BYTES) else { return false };
         large.append(self.held.bytes());
-        (large.checksum, large.segment_bytes) = (self.held.checksum, self.held.segment_bytes);
+        large.set_checksum(self.held.checksum());
+        large.segment_bytes = self.held.segment_bytes;
         pool.give(std::mem::replace(&mut self.held, large));
         true
     }

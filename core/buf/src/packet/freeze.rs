@@ -38,7 +38,7 @@ impl Serialize for Packet {
             capacity: self.capacity() as u32,
             start: (!self.is_shared()).then_some(self.start),
             window: self.bytes(),
-            checksum: self.checksum,
+            checksum: self.checksum(),
             segment_bytes: self.segment_bytes,
             pieces: self.pieces,
         }
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for Packet {
         };
         let start = start.unwrap_or(0);
         let end = start.checked_add(length).ok_or_else(|| serde::de::Error::custom("a packet's end"))?;
-        Ok(Packet { storage, start, end, span: capacity, checksum, segment_bytes, pieces })
+        Ok(Packet { storage, start, end, span: capacity, checksum: checksum as u8, segment_bytes, pieces })
     }
 }
 

@@ -53,8 +53,9 @@ pub struct Packet {
     end: u32,
     /// The initial length of the window on shared memory.
     span: u32,
-    /// The state of the transport checksum.
-    pub checksum: Checksum,
+    /// A [`Checksum`] as a number. The enum's unused values would stand for the `None` of an `Option<Packet>`, which then
+    /// would be moved in pieces that overlap: a processor waits for each of them.
+    checksum: u8,
     /// GRO size: the payload of each segment but the last, where the device merged several; 0 otherwise.
     pub segment_bytes: u16,
     /// The number of packets that follow these headers with the frame's payload; see [`crate::Frame::share`].
@@ -107,22 +108,27 @@ impl Packet {
     pub(crate) fn from_storage(storage: Box<[u8]>, headroom: usize) -> Self {
         let start = headroom.min(storage.len()) as u32;
         let storage = Storage::Own(storage);
-        Packet {
-            storage,
-            start,
-            end: start,
-            span: 0,
-            checksum: Checksum::Unknown,
-            segment_bytes: 0,
-            pieces: 0,
-        }
+        Packet { storage, start, end: start, span: 0, checksum: 0, segment_bytes: 0, pieces: 0 }
     }
     /// `length` bytes of `held`, from `start` on; `held` is at least that long.
     pub(crate) fn shared(held: Arc<Shared>, start: usize, length: usize) -> Self {
         let (start, span) = (start as u32, length as u32);
         let storage = Storage::Shared(held);
-        let (end, checksum) = (start + span, Checksum::Unknown);
-        Packet { storage, start, end, span, checksum, segment_bytes: 0, pieces: 0 }
+        Packet { storage, start, end: start + span, span, checksum: 0, segment_bytes: 0, pieces: 0 }
+    }
+    /// The state of the transport checksum.
+    #[inline]
+    pub fn checksum(&self) -> Checksum {
+        match self.checksum {
+            0 => Checksum::Unknown,
+            1 => Checksum::Verified,
+            _ => Checksum::Partial,
+        }
+    }
+    /// Sets the state of the transport checksum.
+    #[inline]
+    pub fn set_checksum(&mut self, checksum: Checksum) {
+        self.checksum = checksum as u8;
     }
     #[inline]
     pub(crate) fn into_storage(self) -> Storage {
@@ -242,7 +248,7 @@ impl Packet {
     }
     /// Whether the sender left work to the device, so that the packet cannot be forwarded as it is.
     pub fn is_unfinished(&self) -> bool {
-        self.segment_bytes > 0 || self.checksum == Checksum::Partial
+        self.segment_bytes > 0 || self.checksum() == Checksum::Partial
     }
     /// Moves the packet out and leaves an empty one that owns no memory.
     pub fn take(&mut self) -> Packet {

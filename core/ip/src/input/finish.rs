@@ -8,7 +8,7 @@ use crate::received::Received;
 use inhost_base::LinkId;
 use inhost_buf::{Checksum, Packet};
 use inhost_event::Drop;
-use inhost_wire::offload::{Segmenter, finish_checksum, received, sum_of};
+use inhost_wire::offload::{Segmenter, finish_checksum, received};
 
 impl Input {
     /// Handles the segments of a GSO packet one by one, each from its IP header on. An error of one does not stop the
@@ -22,18 +22,17 @@ impl Input {
     ) -> Result<Received, Drop> {
         if packet.segment_bytes == 0 {
             let done = finish_checksum(packet.bytes_mut(), 0);
-            packet.checksum = if done { Checksum::Verified } else { Checksum::Unknown };
+            packet.set_checksum(if done { Checksum::Verified } else { Checksum::Unknown });
             return self.receive_packet(output, link, packet, env);
         }
         let frame = received(packet.bytes(), 0, packet.segment_bytes).ok_or(Drop::Malformed)?;
         let mut segmenter = Segmenter::new(&frame, 0).ok_or(Drop::Malformed)?;
         for index in 0..segmenter.count() {
-            let payload = segmenter.payload(index);
-            let frame = segmenter.frame(index, payload, sum_of(&payload));
+            let frame = segmenter.frame(index, None);
             let Some(mut piece) = env.pool.take(frame.len()) else { return Err(Drop::NoMemory) };
             let written = frame.write_to(piece.spare_mut()).unwrap_or(0);
             piece.extend(written);
-            piece.checksum = Checksum::Verified;
+            piece.set_checksum(Checksum::Verified);
             if let Err(why) = self.receive_packet(output, link, &mut piece, env) {
                 output.paths_mut().count_drop(link, why, env);
             }

@@ -23,7 +23,7 @@ impl Reception<'_> {
         let Some(at) = self.env.network().ip().plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(direct) = TcpPacket::of(bytes) else { return false };
-        let is_good = packet.checksum != Checksum::Unknown
+        let is_good = packet.checksum() != Checksum::Unknown
             || match self.env.marks_layers() {
                 false => direct.ip.checksum_ok(bytes),
                 true => is_good(direct.ip, bytes, self.env.sink()),

@@ -22,7 +22,7 @@ impl Reception<'_> {
         let ordinary = next.is_next(bytes)
             && !self.env.pool().is_under_pressure()
             && flow.connection().receiver().has_room_for(end - from)
-            && (packet.checksum != Checksum::Unknown
+            && (packet.checksum() != Checksum::Unknown
                 || match self.env.marks_layers() {
                     false => next.checksum_ok(bytes),
                     true => next_is_good(next, bytes, self.env.sink()),
@@ -70,7 +70,7 @@ impl Reception<'_> {
             && flow.link() == link
             && !self.env.pool().is_under_pressure()
             && flow.connection().is_predicted(&plain.header, plain.payload_bytes())
-            && (packet.checksum != Checksum::Unknown
+            && (packet.checksum() != Checksum::Unknown
                 || match self.env.marks_layers() {
                     false => plain.ip.checksum_ok(bytes),
                     true => is_good(plain.ip, bytes, self.env.sink()),

@@ -26,7 +26,7 @@ impl Reception<'_> {
         }
         let view = TcpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
         // spec: RFC9293 MUST-3
-        if !packet.checksum.is_good() {
+        if !packet.checksum().is_good() {
             self.env.begin_layer(Layer::Checksum);
             let is_good = view.checksum_ok(datagram.source, datagram.destination);
             self.env.end_layer();

@@ -20,7 +20,7 @@ impl Reception<'_> {
             return Err(Drop::BadSource);
         }
         let view = UdpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
-        if !packet.checksum.is_good() && !view.checksum_ok(datagram.source, datagram.destination) {
+        if !packet.checksum().is_good() && !view.checksum_ok(datagram.source, datagram.destination) {
             return Err(Drop::Checksum);
         }
         let header = UdpHeader::parse(&view);

@@ -100,13 +100,13 @@ impl Device for Loopback {
         let _ = frame.write_to(packet.spare_mut());
         let _ = packet.extend(length);
         // It never leaves this host, so checksums are not needed.
-        packet.checksum = frame.verified_checksum();
+        packet.set_checksum(frame.verified_checksum());
         self.queue.push_back(packet);
         Ok(())
     }
     fn transmit_shared(&mut self, frame: &Frame<'_>, payload: Shareable<'_>) -> Result<(), Full> {
         let Some(mut head) = self.small.pop() else { return self.transmit(frame) };
-        head.checksum = frame.verified_checksum();
+        head.set_checksum(frame.verified_checksum());
         let shared = frame.share(payload, head, |packet| self.queue.push_back(packet));
         shared.or_else(|head| {
             self.small.push(head);

@@ -188,14 +188,12 @@ impl Segments<'_, '_> {
             Segmenter::new(frame, self.common.link_header.bytes().len()).ok_or(Blocked::Link)?;
         let mut taken = 0;
         for index in 0..segmenter.count() {
-            let sum = sums.get(index).copied().flatten();
-            let payload = segmenter.payload(index).with_sum(sum);
             let piece = match offers.checksum {
-                true => segmenter.frame_without_sum(index, payload),
-                false => segmenter.frame(index, payload, sum_of(&payload)),
+                true => segmenter.frame_without_sum(index),
+                false => segmenter.frame(index, sums.get(index).copied().flatten()),
             };
             match self.device.transmit(&piece) {
-                Ok(()) => taken += payload.len() as u32,
+                Ok(()) => taken += piece.payload.len() as u32,
                 Err(Full) if taken > 0 => break,
                 Err(Full) => return Err(Blocked::Link),
             }

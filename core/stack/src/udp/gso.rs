@@ -6,7 +6,7 @@ use crate::udp::socket::Outgoing;
 use inhost_buf::{Device, Frame, Full};
 use inhost_ip::{HeaderHow, Ip, LinkHeader, SendDatagramError};
 use inhost_wire::checksum::pseudo_header;
-use inhost_wire::offload::{Segmenter, UDP_CHECKSUM_OFFSET, sum_of};
+use inhost_wire::offload::{Segmenter, UDP_CHECKSUM_OFFSET};
 use inhost_wire::{ethernet, ipv4, protocol, udp};
 
 /// Most datagrams of one UDP GSO send: Linux's `UDP_MAX_SEGMENTS`, so that a kernel behind the device never refuses
@@ -69,10 +69,9 @@ pub(crate) fn cut(
     let sums_there = device.offers().checksum;
     let wanted = segmenter.count().min(most.max(1));
     for index in 0..wanted {
-        let payload = segmenter.payload(index);
         let piece = match sums_there {
-            true => segmenter.frame_without_sum(index, payload),
-            false => segmenter.frame(index, payload, sum_of(&payload)),
+            true => segmenter.frame_without_sum(index),
+            false => segmenter.frame(index, None),
         };
         match device.transmit(&piece) {
             Ok(()) => {}

@@ -53,11 +53,11 @@ impl Device for Wire {
 impl Wire {
     fn empty(&mut self, frame: &Frame<'_>) -> Result<Packet, Full> {
         let mut packet = self.free.pop().ok_or(Full)?;
-        packet.checksum = match frame.offload {
+        packet.set_checksum(match frame.offload {
             Offload::Checksum { .. } => Checksum::Partial,
             _ if self.trusted => Checksum::Verified,
             _ => Checksum::Unknown,
-        };
+        });
         Ok(packet)
     }
     fn carry(&mut self, packets: Vec<Packet>) {

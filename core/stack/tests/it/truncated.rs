@@ -40,7 +40,7 @@ fn a_frame_that_is_cut_off_brings_nothing_though_its_device_vouches_for_it() {
             let frame = data(4901, &[2; 1000]);
             let mut packet = host.stack.pool().take(frame.len()).unwrap();
             packet.append(&frame[..frame.len() - cut]);
-            packet.checksum = checksum;
+            packet.set_checksum(checksum);
             let mut batch = Batch::new();
             batch.push(packet).unwrap();
             host.stack.receive(LINK, &mut batch, host.now, &mut Ignore);

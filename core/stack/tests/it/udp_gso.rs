@@ -7,7 +7,7 @@ use inhost_event::Ignore;
 use inhost_stack::{
     DatagramError, Ecn, MAX_GSO_DATAGRAMS, Medium, SendDatagrams, Stack, StackConfig, UdpOptions, UdpSocketId,
 };
-use inhost_wire::offload::{Segmenter, sum_of};
+use inhost_wire::offload::Segmenter;
 use inhost_wire::udp::UdpView;
 use inhost_wire::{ipv4::Ipv4View, ipv6::Ipv6View};
 
@@ -44,8 +44,7 @@ impl Device for Card {
                 assert_eq!((of, self.offers.udp), (GsoType::Udp, true));
                 let mut segmenter = Segmenter::new(frame, 0).unwrap();
                 for index in 0..segmenter.count() {
-                    let payload = segmenter.payload(index);
-                    self.put(&segmenter.frame(index, payload, sum_of(&payload)));
+                    self.put(&segmenter.frame(index, None));
                 }
             }
             Offload::Checksum { .. } => {

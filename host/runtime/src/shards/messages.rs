@@ -86,7 +86,7 @@ impl LinkExchange {
         let Some(inbox) = self.inboxes.get(usize::from(to)) else { return };
         let message = Message {
             bytes: packet.bytes().to_vec(),
-            checksum: packet.checksum,
+            checksum: packet.checksum(),
             segment_bytes: packet.segment_bytes,
         };
         let mut messages = inbox.messages.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,7 +115,8 @@ impl LinkExchange {
         {
             let Some(mut packet) = pool.take(message.bytes.len()) else { continue };
             packet.append(&message.bytes);
-            (packet.checksum, packet.segment_bytes) = (message.checksum, message.segment_bytes);
+            packet.set_checksum(message.checksum);
+            packet.segment_bytes = message.segment_bytes;
             let _ = batch.push(packet);
             taken += 1;
         }

@@ -53,7 +53,7 @@ impl Device for Wire {
         let length = frame.write_to(packet.spare_mut()).unwrap_or(0);
         packet.extend(length);
         if self.config.trusted {
-            packet.checksum = Checksum::Verified;
+            packet.set_checksum(Checksum::Verified);
         }
         self.frames += 1;
         // A batch has room for as many as are free.
@@ -64,7 +64,7 @@ impl Device for Wire {
             return Err(Full);
         }
         let mut head = self.free_small.pop().ok_or(Full)?;
-        head.checksum = Checksum::Verified;
+        head.set_checksum(Checksum::Verified);
         self.frames += 1;
         let Wire { batch, .. } = self;
         // There is room for it.

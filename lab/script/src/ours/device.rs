@@ -62,7 +62,7 @@ impl Wire {
     /// Tells the host what the device found when it looked at the checksum.
     pub fn check(&self, packet: &mut Packet, host: IpAddr, peer: IpAddr) {
         if self.offloads == Offloads::On && is_sound(packet.bytes(), host, peer) {
-            packet.checksum = Checksum::Verified;
+            packet.set_checksum(Checksum::Verified);
         }
     }
 }
