@@ -146,7 +146,7 @@ fn wait_for_answers(runtime: &mut Runtime, links: &Links) -> Result<(), Failure>
     let has_address = |link| {
         host.with_stack(|stack, _| {
             let view = stack.ip().interface(link);
-            view.is_some_and(|view| view.addresses().iter().any(|own| own.cidr.address().is_ipv4()))
+            view.is_some_and(|view| view.addresses().iter().any(|own| own.cidr().address().is_ipv4()))
         })
     };
     let answered = async {

@@ -69,16 +69,11 @@ enum Step {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Assigned {
-    /// The address and the prefix that is on the link.
-    pub cidr: Cidr,
-    /// Where it comes from.
-    pub origin: AddressOrigin,
-    /// Until then it is used for new conversations.
-    pub preferred_until: Instant,
-    /// Until then it is ours.
-    pub valid_until: Instant,
-    /// The router whose prefix it is made from.
-    pub router: Option<IpAddr>,
+    cidr: Cidr,
+    origin: AddressOrigin,
+    preferred_until: Instant,
+    valid_until: Instant,
+    router: Option<IpAddr>,
     state: AddressState,
     step: Step,
     next_at: Instant,
@@ -137,6 +132,29 @@ impl Assigned {
             self.step = Step::Announcing { sent: 0 };
             self.next_at = now;
         }
+    }
+    /// The address and the prefix that is on the link.
+    pub fn cidr(&self) -> Cidr {
+        self.cidr
+    }
+    /// Where it comes from.
+    pub fn origin(&self) -> AddressOrigin {
+        self.origin
+    }
+    /// Until then it is used for new conversations.
+    pub fn preferred_until(&self) -> Instant {
+        self.preferred_until
+    }
+    /// Until then it is ours.
+    pub fn valid_until(&self) -> Instant {
+        self.valid_until
+    }
+    /// The router whose prefix it is made from.
+    pub fn router(&self) -> Option<IpAddr> {
+        self.router
+    }
+    pub(crate) fn set_router(&mut self, router: Option<IpAddr>) {
+        self.router = router;
     }
     /// The address.
     pub fn address(&self) -> IpAddr {

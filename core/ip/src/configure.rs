@@ -200,7 +200,7 @@ impl Ip {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.interface.join_group(group, env.now)
+        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.interface_mut().join_group(group, env.now)
     }
     /// Takes back one [`Ip::join_group`].
     pub fn leave_group(
@@ -209,7 +209,7 @@ impl Ip {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.interface.leave_group(group, env)
+        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.interface_mut().leave_group(group, env)
     }
     /// Changes the largest packet that a link takes, IP header included: at least 68, and 1280 where the link speaks
     /// IPv6. Paths are to be asked for anew.

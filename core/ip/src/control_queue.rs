@@ -17,7 +17,7 @@ pub(crate) struct ControlQueue {
     ready: VecDeque<Packet>,
     waiting: VecDeque<(IpAddr, Packet)>,
     /// A neighbour's state changed since the waiting packets were last looked at.
-    pub recheck: bool,
+    recheck: bool,
 }
 
 impl ControlQueue {
@@ -51,14 +51,20 @@ impl ControlQueue {
             pool.give(packet);
         }
     }
-    /// Takes all that waits, to be looked at anew.
+    /// Takes all that waits, to be looked at anew, when there is reason to.
     pub fn take_waiting(&mut self) -> VecDeque<(IpAddr, Packet)> {
-        self.recheck = false;
-        core::mem::take(&mut self.waiting)
+        match core::mem::take(&mut self.recheck) {
+            true => core::mem::take(&mut self.waiting),
+            false => VecDeque::new(),
+        }
     }
     /// Puts one back that still waits.
     pub fn still_waiting(&mut self, next_hop: IpAddr, packet: Packet) {
         self.waiting.push_back((next_hop, packet));
+    }
+    /// A neighbour's state changed: what waits is looked at anew.
+    pub fn recheck(&mut self) {
+        self.recheck = true;
     }
     /// Whether the device should be offered something.
     pub fn wants_transmit(&self) -> bool {

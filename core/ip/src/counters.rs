@@ -35,7 +35,9 @@ pub struct InterfaceCounters {
     pub answered_timestamps: u64,
     /// Redirects accepted.
     pub accepted_redirects: u64,
-    drops: [u64; Drop::COUNT],
+    /// Frames and datagrams that went no further, by reason, in the order of [`Drop::ALL`].
+    // spec: RFC1122 3.1-5
+    pub drops: [u64; Drop::COUNT],
 }
 
 impl InterfaceCounters {
@@ -46,12 +48,6 @@ impl InterfaceCounters {
     /// Each reason that occurred, with its count, in the order of display.
     pub fn all_drops(&self) -> impl Iterator<Item = (Drop, u64)> + '_ {
         Drop::ALL.iter().map(|&why| (why, self.drops(why))).filter(|&(_, count)| count > 0)
-    }
-    // spec: RFC1122 3.1-5
-    pub(crate) fn count_drop(&mut self, why: Drop) {
-        if let Some(count) = self.drops.get_mut(why as usize) {
-            *count += 1;
-        }
     }
 }
 
@@ -64,7 +60,7 @@ mod tests {
     fn every_reason_has_its_own_counter() {
         let mut counters = InterfaceCounters::default();
         for (times, &why) in Drop::ALL.iter().enumerate() {
-            (0..times).for_each(|_| counters.count_drop(why));
+            (0..times).for_each(|_| counters.drops[why as usize] += 1);
         }
         for (times, &why) in Drop::ALL.iter().enumerate() {
             assert_eq!(counters.drops(why), times as u64);

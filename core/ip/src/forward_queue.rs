@@ -34,7 +34,7 @@ pub(crate) struct ForwardQueue {
     ready: VecDeque<Ready>,
     waiting: VecDeque<Waiting>,
     /// A neighbour's state changed since the waiting packets were last looked at.
-    pub recheck: bool,
+    recheck: bool,
 }
 
 impl ForwardQueue {
@@ -76,6 +76,10 @@ impl ForwardQueue {
     /// Puts one back that still waits.
     pub fn still_waiting(&mut self, waiting: Waiting) {
         self.waiting.push_back(waiting);
+    }
+    /// A neighbour's state changed: what waits is looked at anew.
+    pub fn recheck(&mut self) {
+        self.recheck = true;
     }
     /// Whether the device should be offered something.
     pub fn wants_transmit(&self) -> bool {

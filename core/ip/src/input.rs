@@ -422,8 +422,8 @@ impl Input {
             protocol::ICMPV4 if is_ipv4 => self.receive_icmpv4(output, arrival, packet, env),
             protocol::ICMPV6 if !is_ipv4 => self.receive_icmpv6(output, arrival, packet, env),
             protocol::IGMP if is_ipv4 => {
-                let link = output.paths_mut().link(arrival.link).ok_or(Drop::NotForUs)?;
-                link.interface.receive_igmp(packet.bytes(), env).map(|()| Received::Handled)
+                let mut link = output.paths_mut().link(arrival.link).ok_or(Drop::NotForUs)?;
+                link.interface_mut().receive_igmp(packet.bytes(), env).map(|()| Received::Handled)
             }
             protocol::NO_NEXT_HEADER if !is_ipv4 => Ok(Received::Handled),
             // Only duplicate address detection and listener reports use the unspecified source.

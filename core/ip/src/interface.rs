@@ -277,16 +277,16 @@ impl Interface {
         let IpAddr::V4(v4) = address else { return false };
         v4.is_broadcast()
             || self.addresses.iter().any(|assigned| {
-                assigned.cidr.broadcast() == Some(v4)
-                    || assigned.cidr.prefix_bits() < 31
-                        && assigned.cidr.address().is_ipv4()
-                        && assigned.cidr.network() == address
+                assigned.cidr().broadcast() == Some(v4)
+                    || assigned.cidr().prefix_bits() < 31
+                        && assigned.cidr().address().is_ipv4()
+                        && assigned.cidr().network() == address
             })
     }
     /// Whether a neighbour can have this address: it is in a prefix of the link, or link-local.
     pub fn is_on_link(&self, address: IpAddr) -> bool {
         address.is_ipv6() && scope::is_link_local(address)
-            || self.addresses.iter().any(|assigned| assigned.cidr.contains(address))
+            || self.addresses.iter().any(|assigned| assigned.cidr().contains(address))
     }
     /// The usable link-local IPv6 address.
     pub fn link_local(&self) -> Option<IpAddr> {

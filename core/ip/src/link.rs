@@ -18,12 +18,22 @@ use inhost_wire::ndp::solicited_node_multicast;
 /// One link's interface with the state of the host that its addresses and routers change. Address assignment, ARP and
 /// neighbour discovery need no more of [`crate::Ip`].
 pub(crate) struct Link<'a> {
-    pub interface: &'a mut Interface,
-    pub routing: &'a mut Routing,
-    pub stable_key: &'a StableKey,
+    interface: &'a mut Interface,
+    routing: &'a mut Routing,
+    stable_key: &'a StableKey,
 }
 
-impl Link<'_> {
+impl<'a> Link<'a> {
+    pub(crate) fn new(
+        interface: &'a mut Interface,
+        routing: &'a mut Routing,
+        stable_key: &'a StableKey,
+    ) -> Self {
+        Link { interface, routing, stable_key }
+    }
+    pub(crate) fn interface_mut(&mut self) -> &mut Interface {
+        self.interface
+    }
     /// Adds an address. With `connects` its prefix is on the link.
     // spec: RFC5227 2.1, RFC4862 5.4
     pub(crate) fn assign(
@@ -32,7 +42,7 @@ impl Link<'_> {
         connects: bool,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        let (cidr, address) = (assigned.cidr, assigned.address());
+        let (cidr, address) = (assigned.cidr(), assigned.address());
         let Link { interface, routing, .. } = self;
         let link = interface.link;
         // spec: RFC1122 3.2.1.3-5, 3.2.2.9-1, 3.2.2.9-3, 3.3.1.6-1
@@ -94,7 +104,8 @@ impl Link<'_> {
             .ok_or(ConfigureError::Absent)?;
         let gone = interface.addresses.remove(at);
         let still = interface.addresses.iter().any(|other| {
-            other.cidr.network() == gone.cidr.network() && other.cidr.prefix_bits() == gone.cidr.prefix_bits()
+            other.cidr().network() == gone.cidr().network()
+                && other.cidr().prefix_bits() == gone.cidr().prefix_bits()
         });
         if let IpAddr::V6(v6) = address {
             interface.leave_group(solicited_node_multicast(v6).into(), env).ok();
@@ -103,8 +114,8 @@ impl Link<'_> {
             routing.remove_where(|route| {
                 route.link == link
                     && route.origin == RouteOrigin::Connected
-                    && route.destination.network() == gone.cidr.network()
-                    && route.destination.prefix_bits() == gone.cidr.prefix_bits()
+                    && route.destination.network() == gone.cidr().network()
+                    && route.destination.prefix_bits() == gone.cidr().prefix_bits()
             });
         }
         routing.changed();
@@ -129,7 +140,7 @@ impl Link<'_> {
     }
     /// An address whose lifetime has ended.
     pub(crate) fn expired_address(&self, now: Instant) -> Option<IpAddr> {
-        self.interface.addresses.iter().find(|assigned| assigned.valid_until <= now).map(Assigned::address)
+        self.interface.addresses.iter().find(|assigned| assigned.valid_until() <= now).map(Assigned::address)
     }
 }
 

@@ -246,9 +246,6 @@ impl Output {
     /// Moves packets whose neighbour has answered to the frames that are ready, and drops those whose neighbour has not.
     pub(crate) fn send_waiting(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let Some(interface) = self.paths.interface_mut(link) else { return };
-        if !interface.control.recheck {
-            return;
-        }
         for (next_hop, packet) in interface.control.take_waiting() {
             match interface.neighbours.peek(next_hop) {
                 Some(Lookup::Known(hardware)) => {

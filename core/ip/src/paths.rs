@@ -287,7 +287,7 @@ impl Paths {
     pub(crate) fn link(&mut self, link: LinkId) -> Option<Link<'_>> {
         self.deadline.set(None);
         let Paths { interfaces, routing, stable_key, .. } = self;
-        Some(Link { interface: interfaces.get_mut(link)?, routing, stable_key })
+        Some(Link::new(interfaces.get_mut(link)?, routing, stable_key))
     }
     /// Where a router sends packets to `destination`.
     pub(crate) fn forwarding_decision(&mut self, destination: IpAddr, now: Instant) -> Option<RouteDecision> {
@@ -313,7 +313,7 @@ impl Paths {
     /// Counts and records that something that came in by `link` went no further.
     pub(crate) fn count_drop(&mut self, link: LinkId, why: Drop, env: &mut IpEnvironment<'_>) {
         if let Some(interface) = self.interfaces.get_mut(link) {
-            interface.counters.count_drop(why);
+            interface.counters.drops[why as usize] += 1;
         }
         env.sink
             .emit(Mask::LINK.union(Mask::DROP), env.now, || Event::FrameDropped(FrameDropped { link, why }));

@@ -37,7 +37,7 @@ pub(crate) fn policy(address: IpAddr) -> (u8, u8) {
 
 /// Rule 8 of the source rules and rule 9 of the destination rules compare no more than the source's own prefix.
 pub(crate) fn shared_bits(source: &Assigned, destination: IpAddr) -> u32 {
-    common_prefix_bits(source.address(), destination).min(u32::from(source.cidr.prefix_bits()))
+    common_prefix_bits(source.address(), destination).min(u32::from(source.cidr().prefix_bits()))
 }
 
 /// Our address for packets to `destination` that leave by `interface`, whose next hop is `next_hop`. Rules 4 (home
@@ -78,7 +78,7 @@ fn is_better_source(a: &Assigned, b: &Assigned, destination: IpAddr, next_hop: O
     }
     // Rule 5.5: from a prefix of the router that is the next hop.
     let (here_a, here_b) =
-        (next_hop.is_some() && a.router == next_hop, next_hop.is_some() && b.router == next_hop);
+        (next_hop.is_some() && a.router() == next_hop, next_hop.is_some() && b.router() == next_hop);
     if here_a != here_b {
         return here_a;
     }

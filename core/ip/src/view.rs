@@ -53,6 +53,6 @@ impl<'a> InterfaceView<'a> {
     /// Whether a router of the link has last advertised that configuration is available by DHCPv6 (RFC 4861 §4.2: its
     /// M or O flag).
     pub fn is_dhcpv6_advertised(self) -> bool {
-        self.interface.discovery.dhcpv6
+        self.interface.discovery.dhcpv6()
     }
 }

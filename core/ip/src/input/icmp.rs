@@ -118,8 +118,8 @@ impl Input {
                 }
             }
             Icmpv6Message::Mld(message) => {
-                let link = output.paths_mut().link(envelope.link).ok_or(Drop::NotForUs)?;
-                link.interface.receive_mld(&envelope, arrival.has_router_alert, &message, env)?;
+                let mut link = output.paths_mut().link(envelope.link).ok_or(Drop::NotForUs)?;
+                link.interface_mut().receive_mld(&envelope, arrival.has_router_alert, &message, env)?;
                 Ok(Received::Handled)
             }
             _ if is_from_nobody => Err(Drop::BadSource),

@@ -35,7 +35,7 @@ pub(crate) fn send_request(
     let own = |same_network: bool| {
         interface.addresses.iter().find_map(|assigned| match assigned.address() {
             IpAddr::V4(own) if assigned.is_usable() => {
-                (!same_network || assigned.cidr.contains(IpAddr::V4(address))).then_some(own)
+                (!same_network || assigned.cidr().contains(IpAddr::V4(address))).then_some(own)
             }
             _ => None,
         })

@@ -291,11 +291,9 @@ impl Link<'_> {
             interface.neighbours.set_base_reachable(held(*reachable_time_ms), env.random);
         }
         if *retransmit_timer_ms > 0 {
-            interface.neighbours.retransmit = held(*retransmit_timer_ms).min(LONGEST_RETRANSMIT);
+            interface.neighbours.set_retransmit(held(*retransmit_timer_ms).min(LONGEST_RETRANSMIT));
         }
-        let dhcpv6 = *managed || *other_configuration;
-        let is_news = interface.discovery.dhcpv6 != dhcpv6;
-        interface.discovery.dhcpv6 = dhcpv6;
+        let is_news = interface.discovery.set_dhcpv6(*managed || *other_configuration);
         let is_narrower = options.mtu.is_some_and(|mtu_bytes| learn_mtu(interface, mtu_bytes));
         if is_news || is_narrower {
             routing.changed();
@@ -339,11 +337,11 @@ impl Link<'_> {
             (end_of(prefix.preferred_lifetime_s, now), end_of(prefix.valid_lifetime_s, now));
         let Ok(network) = Cidr::new(prefix.prefix, 64) else { return };
         let mut made = self.interface.addresses.iter_mut().filter(|assigned| {
-            assigned.origin == AddressOrigin::Autoconfigured && network.contains(assigned.address())
+            assigned.origin() == AddressOrigin::Autoconfigured && network.contains(assigned.address())
         });
         if let Some(assigned) = made.next() {
             // spec: RFC4862 5.5.3 (e)
-            let remaining = assigned.valid_until.since(now);
+            let remaining = assigned.valid_until().since(now);
             let offered = valid_until.since(now);
             if offered <= LEAST_VALID && offered <= remaining {
                 valid_until = now + remaining.min(LEAST_VALID);
@@ -356,7 +354,7 @@ impl Link<'_> {
         }
         let Some(address) = self.make_stable_address(prefix.prefix, 0, env) else { return };
         if let Some(assigned) = self.interface.assigned_mut(address) {
-            assigned.router = Some(router);
+            assigned.set_router(Some(router));
             assigned.set_lifetimes(preferred_until, valid_until, now);
         }
     }
@@ -364,7 +362,7 @@ impl Link<'_> {
     // spec: RFC7217 6
     pub(crate) fn try_next_stable(&mut self, lost: Assigned, env: &mut IpEnvironment<'_>) {
         let IpAddr::V6(address) = lost.address() else { return };
-        if lost.origin != AddressOrigin::Autoconfigured || lost.attempts() >= STABLE_ATTEMPTS {
+        if lost.origin() != AddressOrigin::Autoconfigured || lost.attempts() >= STABLE_ATTEMPTS {
             return;
         }
         if self.remove_address(lost.address(), env).is_err() {
@@ -372,8 +370,8 @@ impl Link<'_> {
         }
         let Some(next) = self.make_stable_address(address, lost.attempts() + 1, env) else { return };
         if let Some(assigned) = self.interface.assigned_mut(next) {
-            assigned.router = lost.router;
-            assigned.set_lifetimes(lost.preferred_until, lost.valid_until, env.now);
+            assigned.set_router(lost.router());
+            assigned.set_lifetimes(lost.preferred_until(), lost.valid_until(), env.now);
         }
     }
 }

@@ -99,7 +99,7 @@ pub(crate) struct Cache {
     /// How long a confirmation holds.
     reachable: Duration,
     /// Between two questions.
-    pub retransmit: Duration,
+    retransmit: Duration,
 }
 
 impl Cache {
@@ -132,6 +132,10 @@ impl Cache {
     pub fn set_base_reachable(&mut self, base: Duration, random: &mut Random) {
         self.reachable =
             base.divided_by(2) + base.divided_by(1000).times(u64::from(random.public_below(1000)));
+    }
+    /// Sets the time between two questions.
+    pub fn set_retransmit(&mut self, retransmit: Duration) {
+        self.retransmit = retransmit;
     }
     /// Pending actions, oldest first.
     pub fn take_action(&mut self) -> Option<Action> {

@@ -13,8 +13,7 @@ const SOLICITATION_LIMIT: u8 = 3;
 pub(crate) struct Discovery {
     sent: u8,
     next_at: Instant,
-    /// A router has last said that configuration comes by DHCPv6.
-    pub dhcpv6: bool,
+    dhcpv6: bool,
 }
 
 impl Default for Discovery {
@@ -43,6 +42,14 @@ impl Discovery {
         let is_last = self.sent >= SOLICITATION_LIMIT;
         self.next_at = if is_last { Instant::FAR_FUTURE } else { now + SOLICITATION_INTERVAL };
         true
+    }
+    /// Whether a router has last said that configuration comes by DHCPv6.
+    pub fn dhcpv6(&self) -> bool {
+        self.dhcpv6
+    }
+    /// A router says so, or that it does not; whether that is news.
+    pub fn set_dhcpv6(&mut self, dhcpv6: bool) -> bool {
+        core::mem::replace(&mut self.dhcpv6, dhcpv6) != dhcpv6
     }
     /// A router has answered.
     pub fn end(&mut self) {

@@ -15,8 +15,8 @@ impl Paths {
             let link = LinkId(index as u16);
             if let Some(mut link) = self.link(link) {
                 link.timeout_addresses(env);
-                link.interface.neighbours.timeout(env.now);
-                ndp::solicit_routers(link.interface, env);
+                link.interface_mut().neighbours.timeout(env.now);
+                ndp::solicit_routers(link.interface_mut(), env);
                 link.timeout_groups(env);
             }
         }
@@ -78,8 +78,8 @@ impl Paths {
         env: &mut IpEnvironment<'_>,
     ) {
         if let Some(interface) = self.interface_mut(link) {
-            interface.control.recheck = true;
-            interface.forward.recheck = true;
+            interface.control.recheck();
+            interface.forward.recheck();
         }
         let is_news = match state {
             NeighbourState::Failed => self.routing.next_hop_failed(link, address, env.now),

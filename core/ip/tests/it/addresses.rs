@@ -249,10 +249,10 @@ fn a_forged_lifetime_cannot_cut_an_address_short() {
         .unwrap()
         .addresses()
         .iter()
-        .find(|a| a.router.is_some())
+        .find(|a| a.router().is_some())
         .copied()
         .unwrap();
-    assert_eq!(made.valid_until, host.now + Duration::from_secs(7200));
+    assert_eq!(made.valid_until(), host.now + Duration::from_secs(7200));
 }
 
 #[test]

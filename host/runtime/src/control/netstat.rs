@@ -240,7 +240,7 @@ fn interface(stack: &Stack, link: LinkId, report: Option<LinkReport>, now: Insta
             AddressState::Deprecated => "deprecated",
             AddressState::Duplicate => "duplicate",
         };
-        json!({"address": assigned.cidr.to_string(), "state": state})
+        json!({"address": assigned.cidr().to_string(), "state": state})
     });
     let neighbours = interface.into_iter().flat_map(InterfaceView::neighbours).map(|neighbour| {
         let state = match neighbour.state {

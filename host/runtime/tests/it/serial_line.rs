@@ -62,7 +62,7 @@ fn a_host_is_told_its_address_by_the_concentrator_and_talks_with_it() {
         let has_address = || {
             far.with_stack(|stack, _| {
                 let addresses = stack.ip().interface(LinkId(1)).unwrap().addresses();
-                addresses.iter().any(|own| own.cidr.address() == given)
+                addresses.iter().any(|own| own.cidr().address() == given)
             })
         };
         while !has_address() {

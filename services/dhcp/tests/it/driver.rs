@@ -173,7 +173,7 @@ impl Network {
         self.host.with_stack(|stack, _| {
             let own = stack.ip().interface(self.link).unwrap().addresses().iter();
             let usable = own.filter(|own| own.is_usable() && own.address().is_ipv4());
-            usable.map(|own| own.cidr.to_string()).collect()
+            usable.map(|own| own.cidr().to_string()).collect()
         })
     }
     fn leased_routes(&self) -> usize {

@@ -58,7 +58,7 @@ pub(super) async fn decide(
 fn is_near(host: &Host, address: IpAddr) -> bool {
     host.with_stack(|stack, _| {
         let mut own = stack.ip().interfaces().flat_map(InterfaceView::addresses);
-        own.any(|assigned| assigned.cidr.contains(address))
+        own.any(|assigned| assigned.cidr().contains(address))
     })
 }
 

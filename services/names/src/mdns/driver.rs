@@ -60,7 +60,7 @@ pub async fn ask(host: &Host, question: Question, random: &mut Random) -> MdnsRe
 fn is_near(host: &Host, link: LinkId, address: IpAddr) -> bool {
     host.with_stack(|stack, _| {
         let mut own = stack.ip().interface(link).into_iter().flat_map(InterfaceView::addresses);
-        own.any(|own| own.cidr.contains(address))
+        own.any(|own| own.cidr().contains(address))
     })
 }
 
@@ -72,7 +72,8 @@ impl Places {
                 let has_family = host.with_stack(|stack, _| {
                     let mut own = stack.ip().interface(link).into_iter().flat_map(InterfaceView::addresses);
                     own.any(|own| {
-                        own.cidr.address().is_ipv4() == group.is_ipv4() && !own.cidr.address().is_loopback()
+                        own.cidr().address().is_ipv4() == group.is_ipv4()
+                            && !own.cidr().address().is_loopback()
                     })
                 });
                 if has_family {
