@@ -46,7 +46,7 @@ const RESOLVED_PER_CALL: usize = 64;
 /// 3. [`Stack::ready`] until `None`, and the applications of the sockets it names. Their calls change state and
 ///    never send; what they want to send waits for step 4, so that an answer, an acknowledgment and a window update
 ///    share one segment.
-/// 4. [`Stack::transmit`] for each link that wants it ([`Stack::links_wanting_transmit`]) and whose device has room.
+/// 4. [`Stack::transmit`] for each link that wants it ([`Stack::wants_transmit`]) and whose device has room.
 /// 5. Sleep until a frame comes, a full device has room again, an application wants something, or the deadline, unless
 ///    [`Stack::ready`], or a link that wants to transmit, has something left.
 ///
@@ -243,18 +243,13 @@ impl Stack {
         wake_resolved(sockets, network);
         done
     }
+    /// Sockets that have something to send on `link`.
+    pub fn senders(&self, link: LinkId) -> usize {
+        self.parts.sockets.schedule().sender_count(link)
+    }
     /// Whether [`Stack::transmit`] has something for the device of `link`. Never of the loopback, which has none.
     pub fn wants_transmit(&self, link: LinkId) -> bool {
         link != LOOPBACK && has_output(&self.parts.sockets, &self.parts.network, link)
-    }
-    /// The links for which [`Stack::wants_transmit`] holds.
-    pub fn links_wanting_transmit(&self) -> impl Iterator<Item = LinkId> + '_ {
-        self.parts
-            .network
-            .links()
-            .ids()
-            .skip(1)
-            .filter(|&link| has_output(&self.parts.sockets, &self.parts.network, link))
     }
     /// The links of the host, the loopback included.
     pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {

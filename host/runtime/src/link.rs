@@ -19,6 +19,10 @@ use crate::reactor::Reactor;
 /// Batches taken from one link in a round: what more has come waits in the device, or is lost there before any work is
 /// spent on it.
 pub const BATCHES_A_ROUND: usize = 4;
+/// Bytes received after which no further batch is taken in a round, for each socket that has something to send: it is to
+/// acknowledge them. A sender on another core goes on with each acknowledgment; one for everything makes the system send all of
+/// the rest at once, within our call that brings it.
+const BYTES_AN_ANSWER: u64 = 32 << 10;
 /// Frames sent on one link in a round, whatever has come in.
 pub const FRAMES_A_ROUND: usize = 256;
 /// How soon a link that died is opened again for the first time; each later try waits twice as long.
@@ -221,12 +225,14 @@ impl Link {
             let full = batch.is_full();
             bytes += batch.iter().map(|frame| frame.len() as u64).sum::<u64>();
             host.receive(self.shared.id, batch, now);
+            let answers = host.with_stack(|stack, _| stack.senders(self.shared.id)) as u64;
             self.take_offer();
             match received {
-                Ok(_) if full => self.look = true,
                 Ok(_) => {
-                    self.look = false;
-                    return bytes;
+                    self.look = full;
+                    if !full || (answers > 0 && bytes >= answers * BYTES_AN_ANSWER) {
+                        return bytes;
+                    }
                 }
                 Err(error) => {
                     self.died(error.to_string(), now, reactor);

@@ -22,7 +22,7 @@ pub(super) fn wrong_in(host: &Host, out_before: &mut usize) -> Option<String> {
         if out > limit && out > before.max(limit) + MOST_RESERVE_BYTES {
             return Some(format!("{out} bytes are out, and {limit} may be"));
         }
-        let wants_to_send = stack.links_wanting_transmit().next().is_some();
+        let wants_to_send = stack.links().any(|link| stack.wants_transmit(link));
         stack.instruments().sockets(now).find_map(|info| {
             let tcp = info.tcp.as_ref()?;
             let totals = (tcp.ledgers.send.total(), tcp.ledgers.receive.total());

@@ -60,7 +60,7 @@ impl Network {
     fn wake_called(&mut self) {
         for number in 0..self.hosts.len() {
             let host = &self.hosts[number].host;
-            let sends = host.with_stack(|stack, _| stack.links_wanting_transmit().next().is_some());
+            let sends = host.with_stack(|stack, _| stack.links().any(|link| stack.wants_transmit(link)));
             let is_idle = self.wakes.of(number) == Instant::FAR_FUTURE && !self.is_working(number);
             if is_idle && (sends || host.has_runnable()) {
                 self.wake(number, self.now);
