@@ -132,6 +132,8 @@ pub(crate) struct Link {
     look: bool,
     /// The descriptor is watched for room.
     watches_room: bool,
+    /// Another process has the device, or had it and may have ended.
+    is_given: bool,
     /// More is to be sent than the last round allowed.
     more: bool,
     /// While it is down and may come back: when it is tried next, and how long the wait before was.
@@ -160,6 +162,7 @@ impl Link {
             token,
             look: true,
             watches_room: false,
+            is_given: false,
             more: true,
             retry: None,
             change: None,
@@ -258,6 +261,7 @@ impl Link {
         match reopened {
             Ok(()) => {
                 (self.retry, self.look, self.watches_room) = (None, true, false);
+                self.is_given = false;
                 self.turn(LinkState::Up, now.since(since));
             }
             Err(NotBack::Yet(why)) => {
@@ -290,15 +294,25 @@ impl Link {
             reactor.watch_level(descriptor, self.token)?;
         }
         (self.look, self.watches_room) = (true, false);
+        self.is_given = handed.is_ok();
         handed
     }
-    /// Takes the device back from another process.
-    pub(crate) fn take_back(&mut self, reactor: &Reactor) -> io::Result<()> {
+    /// Takes the device back from another process, unless the link took it back when it found that one gone.
+    pub(crate) fn take_back(&mut self, now: Instant, reactor: &Reactor) -> io::Result<()> {
+        if !self.is_given {
+            return Ok(());
+        }
         if let Some(descriptor) = self.shared.driver.borrow().descriptor() {
             reactor.forget_level(descriptor);
         }
         (self.look, self.watches_room) = (true, false);
-        self.reopen(reactor).map_err(|(NotBack::Yet(why) | NotBack::Ever(why))| io::Error::other(why))
+        self.reopen(reactor).map_err(|(NotBack::Yet(why) | NotBack::Ever(why))| io::Error::other(why))?;
+        self.is_given = false;
+        // The link may have found the other process gone before.
+        let LinkState::Down { since, .. } = *self.shared.state.borrow() else { return Ok(()) };
+        self.retry = None;
+        self.turn(LinkState::Up, now.since(since));
+        Ok(())
     }
     /// Whether it is this link of `host`.
     pub(crate) fn is(&self, host: &Host, id: LinkId) -> bool {

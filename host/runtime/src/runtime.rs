@@ -276,7 +276,7 @@ impl Runtime {
     pub fn take_back(&mut self, host: &Host, link: LinkId) -> io::Result<()> {
         let found = self.links.iter_mut().find(|known| known.is(host, link));
         let link = found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such link"))?;
-        link.take_back(&self.reactor)
+        link.take_back(host.now(), &self.reactor)
     }
     /// A look at the links' drivers that tasks can keep.
     pub fn links(&self) -> Links {

@@ -139,6 +139,38 @@ fn the_old_host_goes_on_when_the_new_one_does_not_start() {
     drop(old);
 }
 
+/// The old host may see first that the device's channel has ended, and first that the new process has.
+#[test]
+fn links_are_up_after_each_take_over_that_failed() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("handover");
+    let here = &folder.0;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let link = "tap:inhand8,address=10.9.0.2/24,host=10.9.0.1/24";
+    let user = "user,forward=127.0.0.1:47008->7,forward=udp:127.0.0.1:47008->7";
+    let too_much = format!("{user},forward={}->9", taken.local_addr().unwrap());
+    let _old = serve(here, link, &["--link", user]);
+    drop(until("an answer of the host", call));
+    let caller = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    for _ in 0..5 {
+        caller.send_to(b"anyone?", "127.0.0.1:47008").unwrap();
+        let mut new = serve(here, link, &["--link", &too_much, "--take-over"]);
+        assert!(!new.wait().success());
+        let port = taken.local_addr().unwrap().port().to_string();
+        assert!(new.printed().contains(&port), "{}", new.printed());
+        drop(until("an answer of the old host", call));
+        let state = || {
+            let shown = inhost(here).args(["netstat", "interfaces", "--json"]).output().unwrap();
+            let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+            let is_down = shown.contains("\"state\":\"down\"");
+            (!is_down).then_some(shown)
+        };
+        until("links that are up", state);
+    }
+}
+
 /// A FIFO that nobody writes: who reads it waits.
 fn fifo(folder: &Path, name: &str) {
     let made = std::process::Command::new("mkfifo").arg(folder.join(name)).status().unwrap();

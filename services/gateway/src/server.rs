@@ -47,8 +47,11 @@ impl fmt::Display for StartError {
         match self {
             StartError::Forward { forward, error } => write!(
                 f,
-                "cannot forward {} to the guest's port {}: {error}; choose another port or address",
-                forward.outside, forward.guest_port
+                "cannot forward {}{} to the guest's port {}: {error}; choose another port or address, or end the program \
+                 that has it",
+                if forward.transport == Transport::Udp { "udp:" } else { "" },
+                forward.outside,
+                forward.guest_port
             ),
             StartError::Host(why) => write!(f, "cannot set up the user network: {why}"),
         }

@@ -307,6 +307,17 @@ struct Caller {
     _forwarded: Forwarded,
 }
 
+/// Ends the conversations of a forwarded port when it is dropped: their answers leave by its socket, which each of them
+/// keeps.
+struct Port(Rc<Inward>);
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        let callers = self.0.callers.replace(Flows::new(0));
+        drop(callers);
+    }
+}
+
 /// One forwarded port.
 pub(crate) struct Inward {
     state: Rc<State>,
@@ -321,8 +332,9 @@ impl Inward {
         Rc::new(Inward { state: state.clone(), system, guest_port, callers })
     }
 
-    /// Takes the datagrams that come in.
+    /// Takes the datagrams that come in. Once this is dropped, the port is free.
     pub(crate) async fn run(self: Rc<Self>) {
+        let _port = Port(self.clone());
         let mut place = vec![0; DATAGRAM_BYTES];
         let mut turn = 0;
         loop {

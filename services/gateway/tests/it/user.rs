@@ -535,6 +535,25 @@ fn a_silent_udp_conversation_is_forgotten() {
     assert_eq!(rig.running.gateway.udp_flows(), 0);
 }
 
+/// As at a handover: the next process is to have the port, though answers were still awaited.
+#[test]
+fn a_udp_port_is_free_once_forwarding_stops() {
+    let mut config = GatewayConfig::default();
+    let outside = "127.0.0.1:0".parse().unwrap();
+    config.forwards = vec![Forward { transport: Transport::Udp, outside, guest_port: 7 }];
+    let mut rig = Rig::new(config);
+    let at = rig.running.gateway.forwards()[0].outside;
+    let caller = UdpSocket::bind("127.0.0.1:0").unwrap();
+    caller.send_to(b"anyone?", at).unwrap();
+    rig.run_for(std::time::Duration::from_millis(50));
+    assert_eq!(rig.running.gateway.udp_flows(), 1);
+    rig.running.gateway.stop_forwarding();
+    rig.run_for(std::time::Duration::from_millis(50));
+    drop(UdpSocket::bind(at).unwrap());
+    rig.running.gateway.resume_forwarding().unwrap();
+    assert_eq!(rig.running.gateway.forwards()[0].outside, at);
+}
+
 #[test]
 fn ports_lead_inward() {
     let outside = "127.0.0.1:0".parse().unwrap();
