@@ -401,7 +401,9 @@ impl Reader {
     fn read(mut self) -> (Reader, Result<Option<String>, ClientError>) {
         let line = match kept(ENDING, || self.editor.readline("ftp> ")) {
             Ok(line) => {
-                let _ = self.editor.add_history_entry(&line);
+                if !has_password(&line) {
+                    let _ = self.editor.add_history_entry(&line);
+                }
                 if let Some(path) = &self.history {
                     let _ = self.editor.save_history(path);
                 }
@@ -415,9 +417,30 @@ impl Reader {
     }
 }
 
+/// Whether a line has a password in it, as `quote PASS WORD` has, or `user NAME WORD` in other clients.
+fn has_password(line: &str) -> bool {
+    let words: Vec<String> = line.split_whitespace().map(str::to_ascii_lowercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["user", _, _, ..] => true,
+        ["quote" | "site", word, ..] | [word, ..] => matches!(*word, "pass" | "acct"),
+        [] => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_with_passwords_are_told_from_others() {
+        for line in ["quote PASS x", "QUOTE acct x", "user ada x", "pass x"] {
+            assert!(has_password(line), "{line}");
+        }
+        for line in ["", "user ada", "get pass", "quote SYST", "passive"] {
+            assert!(!has_password(line), "{line}");
+        }
+    }
 
     #[test]
     fn words_and_names() {

@@ -122,6 +122,10 @@ impl Client {
     }
     /// Starts an operation.
     pub fn begin(&mut self, operation: Operation) {
+        if !operation.is_of_lines() {
+            let why = "FTP has no way to send a name with a line end or NUL; rename it";
+            return self.finish(Err(ClientError::Local(why.into())));
+        }
         let step = match &operation {
             Operation::Greet => Step::Greeting,
             Operation::Secure => self.say("AUTH TLS", Step::Auth),

@@ -65,6 +65,20 @@ pub enum Operation {
     Abort,
 }
 
+impl Operation {
+    /// Whether what it sends is one line at a time: names may have line ends, and a name without its line end is
+    /// another's.
+    pub(super) fn is_of_lines(&self) -> bool {
+        let texts: [Option<&str>; 3] = match self {
+            Operation::LogIn { user, password, account } => [Some(user), Some(password), account.as_deref()],
+            Operation::Command(line) | Operation::Begin(line) => [Some(line), None, None],
+            Operation::Transfer(transfer) => [Some(&transfer.command), None, None],
+            _ => [None; 3],
+        };
+        !texts.into_iter().flatten().any(|text| text.contains(['\r', '\n', '\0']))
+    }
+}
+
 /// Endpoint of a passive server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Passive {
