@@ -2,7 +2,7 @@
 
 use crate::args::User;
 use crate::failure::Failure;
-use inhost_common::users::Users;
+use inhost_common::users::{UserError, Users};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,18 +14,14 @@ pub fn run(command: &User) -> Result<(), Failure> {
         }
         User::Operator { name, no, users } => {
             let path = file(users.as_deref())?;
-            let mut table = Users::read(&path).map_err(failed)?;
-            table.set_operator(name, !no).map_err(failed)?;
-            table.write(&path).map_err(failed)?;
+            change(&path, Users::read, |table| table.set_operator(name, !no))?;
             let is = if *no { "is not an operator" } else { "is an operator" };
             say!("{name} {is} in {}", path.display());
             Ok(())
         }
         User::Remove { name, users } => {
             let path = file(users.as_deref())?;
-            let mut table = Users::read(&path).map_err(failed)?;
-            table.remove(name).map_err(failed)?;
-            table.write(&path).map_err(failed)?;
+            change(&path, Users::read, |table| table.remove(name))?;
             say!("removed {name} from {}", path.display());
             Ok(())
         }
@@ -49,22 +45,35 @@ pub fn file(named: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 fn add(name: &str, path: &Path, shell: Option<&str>, is_operator: bool) -> Result<(), Failure> {
-    let mut table = Users::read_or_empty(path).map_err(failed)?;
+    Users::read_or_empty(path).map_err(failed)?;
     let password = password(name)?;
-    // A known name gets a new password; everything is checked before the old one goes.
-    let mut changed = table.clone();
-    let was_operator = changed.accounts().any(|account| account.name == name && account.is_operator);
-    let existed = changed.remove(name).is_ok();
-    changed.add(name, &password, shell).map_err(failed)?;
-    changed.set_operator(name, is_operator || was_operator).map_err(failed)?;
-    table = changed;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)
             .map_err(|e| Failure::operation(format!("cannot make the folder {}: {e}", folder.display())))?;
     }
-    table.write(path).map_err(failed)?;
+    let existed = change(path, Users::read_or_empty, |table| {
+        // A known name gets a new password.
+        let was_operator = table.accounts().any(|account| account.name == name && account.is_operator);
+        let existed = table.remove(name).is_ok();
+        table.add(name, &password, shell)?;
+        table.set_operator(name, is_operator || was_operator)?;
+        Ok(existed)
+    })?;
     say!("{} {name} in {}", if existed { "changed the password of" } else { "added" }, path.display());
     Ok(())
+}
+
+/// Changes the file, as nobody else does meanwhile. Where `how` fails it is as it was.
+fn change<R>(
+    path: &Path,
+    read: impl FnOnce(&Path) -> Result<Users, UserError>,
+    how: impl FnOnce(&mut Users) -> Result<R, UserError>,
+) -> Result<R, Failure> {
+    let _locked = Users::lock(path).map_err(failed)?;
+    let mut table = read(path).map_err(failed)?;
+    let done = how(&mut table).map_err(failed)?;
+    table.write(path).map_err(failed)?;
+    Ok(done)
 }
 
 /// Asks twice on a terminal; otherwise one line of standard input is the password.

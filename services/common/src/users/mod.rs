@@ -168,6 +168,14 @@ impl Users {
         }
     }
 
+    /// Waits until nobody else changes a file in the same folder, and keeps others from it until what it gives is dropped:
+    /// of two who read, change and write at once, one change would be lost.
+    pub fn lock(path: &Path) -> Result<fs::File, UserError> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let locked = fs::File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
+        locked.map_err(|error| UserError::File(path.to_owned(), error))
+    }
+
     /// Writes the file anew, with mode 0600.
     pub fn write(&self, path: &Path) -> Result<(), UserError> {
         let written = crate::replace(path, self.to_text().as_bytes());

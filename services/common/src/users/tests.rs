@@ -28,6 +28,19 @@ fn users_are_added_verified_and_removed() {
     fs::remove_dir_all(&directory).unwrap();
 }
 
+/// Of two who read, change and write at once, one change would be lost.
+#[test]
+fn one_at_a_time_changes_a_file() {
+    let directory = std::env::temp_dir().join(format!("inhost-users-lock-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let held = Users::lock(&directory.join("users")).unwrap();
+    let another = fs::File::open(&directory).unwrap();
+    assert!(another.try_lock().is_err());
+    drop(held);
+    another.try_lock().unwrap();
+    fs::remove_dir_all(&directory).unwrap();
+}
+
 #[test]
 fn bad_names_passwords_and_lines_are_refused() {
     let mut users = Users::default();
