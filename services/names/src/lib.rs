@@ -199,7 +199,7 @@ pub fn check_host(name: &str) -> Result<(), LookUpError> {
 
 /// Whether records of `name` can be asked for at all.
 pub fn check_name(name: &str) -> Result<(), LookUpError> {
-    records::full_name(name).map(drop)
+    if records::address(name).is_some() { Ok(()) } else { records::full_name(name).map(drop) }
 }
 
 /// Connects to `port` of `name` with the means of `names`; the same as [`Names::connect`].

@@ -69,7 +69,8 @@ pub fn kinds_of(name: &str) -> Vec<RecordType> {
     }
 }
 
-fn address(text: &str) -> Option<IpAddr> {
+/// The address that a text is, in brackets or without.
+pub(crate) fn address(text: &str) -> Option<IpAddr> {
     text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text).parse().ok()
 }
 
@@ -214,6 +215,15 @@ pub fn data_shown(data: &RData) -> String {
 mod tests {
     use super::*;
     use hickory_proto::rr::rdata::{PTR, TXT};
+
+    #[test]
+    fn an_address_of_either_family_has_names() {
+        for text in ["192.0.2.7", "::1", "2001:db8::5", "[fd09::1]"] {
+            assert!(crate::check_name(text).is_ok(), "{text}");
+            assert_eq!(kinds_of(text), [RecordType::PTR], "{text}");
+        }
+        assert!(crate::check_name("2001:db8::x").is_err());
+    }
 
     #[test]
     fn what_a_terminal_obeys_is_not_shown() {
