@@ -4,7 +4,7 @@ use crate::common::{Folder, accept, inhost, with_own_signals};
 use inhost_interop::{Running, join, output, own_network, pause, until};
 use rustix::process::Signal;
 use std::io::Write;
-use std::net::{TcpListener, UdpSocket};
+use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
@@ -23,8 +23,12 @@ fn greeter() -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
     let serving = std::thread::spawn(move || {
+        let mut stream = accept(&listener);
         // One that has gone already is not a failure of the server.
-        let _ = accept(&listener).write_all(b"Good day.\r\n");
+        let _ = stream.write_all(b"Good day.\r\n");
+        let _ = stream.shutdown(Shutdown::Write);
+        // To close with something unread is to reset, and a reset may overtake the greeting.
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
     (at, serving)
 }
