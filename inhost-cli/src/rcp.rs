@@ -139,7 +139,8 @@ fn tell(why: &str) {
 }
 
 fn of(there: &There, why: &dyn std::fmt::Display) -> Failure {
-    Failure::operation(format!("{}:{}: {why}", there.host, there.path))
+    let There { host, path, .. } = there;
+    Failure::operation(if path.is_empty() { format!("{host}: {why}") } else { format!("{host}:{path}: {why}") })
 }
 
 #[cfg(test)]

@@ -328,7 +328,7 @@ fn a_host_that_ends_tells_its_users() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
-/// Whoever asks again while it ends does not cut its end off.
+/// A second signal while it ends does not cut its end off.
 #[test]
 fn a_host_that_is_asked_to_end_again_and_again_ends_well() {
     let serve = Serve::start("again-and-again", &["--link", "user,forward=127.0.0.1:0->7"]);
