@@ -140,7 +140,11 @@ fn tell(why: &str) {
 
 fn of(there: &There, why: &dyn std::fmt::Display) -> Failure {
     let There { host, path, .. } = there;
-    Failure::operation(if path.is_empty() { format!("{host}: {why}") } else { format!("{host}:{path}: {why}") })
+    Failure::operation(if path.is_empty() {
+        format!("{host}: {why}")
+    } else {
+        format!("{host}:{path}: {why}")
+    })
 }
 
 #[cfg(test)]
