@@ -37,9 +37,14 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
     }
     if arguments.live.is_some() {
         let (verdicts, _) = live::judge(&mut open(arguments)?, &only, arguments.top)?;
+        if verdicts.is_empty() && only != Choice::All {
+            return Err(Failure::operation(
+                "no such connection is open; inhost netstat lists those that are",
+            ));
+        }
         return match arguments.json {
             true => print(&format!("{}\n", json!({ "conversations": verdicts }))),
-            false if verdicts.is_empty() => print("no such connection is open\n"),
+            false if verdicts.is_empty() => print("no connection is open\n"),
             false => {
                 let columns = columns();
                 print(&verdicts.iter().map(|of| of.text_in(columns) + "\n").collect::<String>())
@@ -55,6 +60,12 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
     }
     if let Some(svg) = &arguments.svg {
         draw(&reports, svg)?;
+    }
+    if only != Choice::All && reports.iter().all(|(_, report)| report.conversations.is_empty()) {
+        let files = if reports.len() == 1 { "it" } else { "them" };
+        return Err(Failure::operation(format!(
+            "no such connection is in {files}; without --only all are shown"
+        )));
     }
     match &reports[..] {
         [(_, report)] if arguments.json => print(&format!("{}\n", json!(report))),

@@ -133,7 +133,7 @@ fn on_host<F: Future<Output = Result<(), ClientError>>>(
 }
 
 /// The folder of a file here, and its name in there.
-fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure> {
+pub fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure> {
     if file.as_os_str() == "-" {
         let why = "a transfer goes into a file, where it can go on; name one, or ./- for a file of this name";
         return Err(Failure::usage(format!("-: {why}")));
@@ -147,7 +147,8 @@ fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure>
         ),
     };
     if name.is_empty() {
-        return Err(Failure::usage(format!("{}: name a file", file.display())));
+        let folder = if file.as_os_str().is_empty() { "the address" } else { &*file.to_string_lossy() };
+        return Err(Failure::usage(format!("{folder}: name a file")));
     }
     Ok((open(folder)?, VirtualPath::root().join(&name)))
 }

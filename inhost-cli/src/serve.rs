@@ -13,7 +13,7 @@ mod probes;
 mod record;
 
 use crate::args::Serve;
-use crate::config::{Config, FILE_NAME};
+use crate::config::{self, Config, FILE_NAME};
 use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
@@ -83,6 +83,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
             }
         })?;
     }
+    config::notes(&config).iter().for_each(|note| warn!(target: "host", "{note}"));
     let host = runtime.host().clone();
     let summary = Rc::new(control::Summary::new(&host));
     let sessions = Sessions::default();

@@ -7,19 +7,18 @@ use crate::args::{Tftp, TftpCommand, TftpOptions};
 use crate::client::ClientHost;
 use crate::failure::Failure;
 use crate::ftp::show::size;
-use crate::ftp::size_here;
+use crate::ftp::{place, size_here};
 use crate::progress::Progress;
 use crate::through::{HostChoice, interrupts};
 use futures_lite::future::or;
-use inhost_base::{Duration, Endpoint};
+use inhost_base::{Duration, Endpoint, Instant};
 use inhost_common::storage::{Folder, Storage, VirtualPath};
 use inhost_socket::Host;
-use inhost_tftp::driver::{get, put};
-use inhost_tftp::{BLOCK_BYTES, Mode, Options, Request, Rollover, Settings, Summary};
+use inhost_tftp::driver::{self, get, put};
+use inhost_tftp::{BLOCK_BYTES, Mode, Options, Request, Rollover, Settings, Summary, TransferError};
 use remote::Remote;
 use serde_json::json;
 use std::cell::Cell;
-use std::path::Path;
 use std::rc::Rc;
 
 /// What is to be done.
@@ -30,6 +29,23 @@ struct Work {
     path: VirtualPath,
     /// Octets, where they are known before.
     total_bytes: Option<u64>,
+}
+
+/// How far a transfer is, and when its file was whole: what follows, until the peer has its last acknowledgment for
+/// certain, is not the transfer's time.
+struct Watch<'a> {
+    moved: Rc<Cell<u64>>,
+    host: &'a Host,
+    settled_at: Cell<Option<Instant>>,
+}
+
+impl driver::Progress for Watch<'_> {
+    fn moved(&self, file_bytes: u64, _: Instant) {
+        self.moved.set(file_bytes);
+    }
+    fn settled(&self, _: &Result<Summary, TransferError>) {
+        self.settled_at.set(Some(self.host.now()));
+    }
 }
 
 /// Runs what was asked.
@@ -51,24 +67,6 @@ pub fn run(arguments: &Tftp) -> Result<(), Failure> {
             on_host(options, Work { is_put: true, remote, folder, path, total_bytes: size_here(file) })
         }
     }
-}
-
-/// The folder of a file here, and its name in there.
-fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure> {
-    let (folder, name) = match file.is_dir() {
-        true => (file, otherwise.to_owned()),
-        false => {
-            let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-            (file.parent().unwrap_or(Path::new("")), name.unwrap_or_default())
-        }
-    };
-    if name.is_empty() {
-        return Err(Failure::usage(format!("{}: name a file", file.display())));
-    }
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let opened = Folder::open(folder)
-        .map_err(|e| Failure::operation(format!("cannot open the folder {}: {e}", folder.display())))?;
-    Ok((opened, VirtualPath::root().join(&name)))
 }
 
 fn on_host(options: &TftpOptions, work: Work) -> Result<(), Failure> {
@@ -110,16 +108,17 @@ async fn move_file(
     let shown = work.path.name().unwrap_or_default();
     let progress_shown = Progress::new(host, shown, options.quiet || options.json).of(work.total_bytes);
     let (moved, began) = (Rc::new(Cell::new(0)), host.now());
-    let (world, progress) = ((datagrams, host), moved.clone());
+    let watch = Watch { moved: moved.clone(), host, settled_at: Cell::new(None) };
+    let world = (datagrams, host);
     let carried = async {
         match work.is_put {
-            true => put(request, server, file, settings, world, &*progress).await,
-            false => get(request, server, file, settings, world, &*progress).await,
+            true => put(request, server, file, settings, world, &watch).await,
+            false => get(request, server, file, settings, world, &watch).await,
         }
     };
     let outcome = progress_shown.during(moved, carried).await;
     let summary = outcome.map_err(|error| format!("{}: {error}", work.remote))?;
-    let took = host.now().since(began);
+    let took = watch.settled_at.get().unwrap_or_else(|| host.now()).since(began);
     match (options.json, options.quiet) {
         (true, _) => say!("{}", report(work, server, &summary, took)),
         (false, true) => {}

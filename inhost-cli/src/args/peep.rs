@@ -49,7 +49,7 @@ pub struct Peep {
     /// Print the JSON Schema of the records of --qlog
     #[arg(long)]
     pub qlog_schema: bool,
-    /// Show one connection as text instead: its ends, such as 10.9.0.1:23-10.9.0.2:1025
+    /// Show one connection as text instead, all that was typed with it: its ends, such as 10.9.0.1:23-10.9.0.2:1025
     #[arg(long, value_name = "END-END", conflicts_with_all = ["json", "qlog", "write"])]
     pub stream: Option<String>,
     /// Leave Telnet's commands in the text of a connection

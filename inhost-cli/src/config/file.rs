@@ -81,6 +81,21 @@ pub struct Wrong {
     words: String,
 }
 
+/// How the parser calls numbers, and how people do.
+const NUMBERS: [(&str, &str); 4] = [
+    ("expected u8", "expected a number from 0 to 255"),
+    ("expected u16", "expected a number from 0 to 65535"),
+    ("expected u32", "expected a whole number that is not negative"),
+    ("expected u64", "expected a whole number that is not negative"),
+];
+
+/// The key whose value begins at `at`, where both stand in one line.
+fn key_before(text: &str, at: usize) -> Option<&str> {
+    let line = text.get(..at)?.rsplit('\n').next()?;
+    let key = line.trim_end().strip_suffix('=')?.trim();
+    (!key.is_empty()).then_some(key)
+}
+
 impl Wrong {
     /// Words about what is at `span` of `text`.
     pub fn at(text: &str, span: Option<Range<usize>>, words: &str) -> Wrong {
@@ -91,6 +106,11 @@ impl Wrong {
     pub fn of(text: &str, error: &toml::de::Error) -> Wrong {
         let words = error.message().replace("unknown field", "unknown key");
         let words = words.replace("expected a sequence", "expected a list such as [\"user\"]");
+        let words = NUMBERS.iter().fold(words, |words, (kind, named)| {
+            words.strip_suffix(kind).map_or(words.clone(), |front| front.to_owned() + named)
+        });
+        let key = error.span().and_then(|span| key_before(text, span.start));
+        let words = key.map_or(words.clone(), |key| format!("{key}: {words}"));
         Wrong::at(text, error.span(), &words)
     }
     /// The same with more words.
@@ -130,6 +150,17 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    #[test]
+    fn a_value_of_another_kind_is_told_with_its_key() {
+        let wrong = |text: &str| {
+            let parsed = toml::from_str::<std::collections::BTreeMap<String, u16>>(text);
+            Wrong::of(text, &parsed.unwrap_err()).to_string()
+        };
+        let large = "line 2: port: invalid value: integer `70000`, expected a number from 0 to 65535";
+        assert_eq!(wrong("other = 1\nport = 70000\n"), large);
+        let text = "line 1: port: invalid type: string \"x\", expected a number from 0 to 65535";
+        assert_eq!(wrong("port=\"x\""), text);
+    }
     #[test]
     fn a_value_is_found_in_its_line() {
         let text = "memory = \"64M\"\nlink = [\n  \"user\",\n  \"user,lost=5%\",\n]\n[tftp]\nwindow = 70000\n\

@@ -3,15 +3,16 @@
 use crate::failure::Failure;
 use inhost_explain::capture::{Frame, LinkType};
 use inhost_peep::Event;
-use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::{DataLink, PcapError};
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,12 +54,15 @@ impl Saved {
         if path.as_os_str() != "-" && read.iter().any(is_read) {
             return Err(Failure::usage(format!("{name} is read: write into another file (-w)")));
         }
+        let mut private = OpenOptions::new();
+        private.write(true).create(true).truncate(true).mode(0o600);
         let to: Box<dyn Write> = match path.to_str() {
             Some("-") => Box::new(io::stdout()),
-            _ => Box::new(File::create(path).map_err(|why| failed(why.to_string()))?),
+            // Frames have what people typed, passwords among it.
+            _ => Box::new(private.open(path).map_err(|why| failed(why.to_string()))?),
         };
         let writer = PcapNgWriter::new(BufWriter::with_capacity(BUFFER_BYTES, to));
-        let writer = writer.map_err(|why| failed(why.to_string()))?;
+        let writer = writer.map_err(|why| failed(reason(why)))?;
         Ok(Saved { path: name, writer, interfaces: Vec::new(), held: None, lines: String::new(), is_live })
     }
     /// Adds a frame that `host` has seen.
@@ -89,7 +93,7 @@ impl Saved {
         if self.is_live {
             // Who reads along sees it at once.
             self.put_held()?;
-            self.writer.get_mut().flush().map_err(|why| why.to_string())?;
+            self.writer.get_mut().flush().map_err(|why| unwritten(&why))?;
         }
         Ok(())
     }
@@ -113,7 +117,7 @@ impl Saved {
         let mut options = vec![InterfaceDescriptionOption::IfTsResol(NANOSECONDS)];
         options.extend(name);
         let block = InterfaceDescriptionBlock { linktype, snaplen: 0, options };
-        self.writer.write_pcapng_block(block).map_err(|why| why.to_string())?;
+        self.writer.write_pcapng_block(block).map_err(reason)?;
         self.interfaces.push((frame.interface, host.map(str::to_owned), frame.link));
         Ok(self.interfaces.len() as u32 - 1)
     }
@@ -129,7 +133,7 @@ impl Saved {
             data: Cow::Borrowed(&held.bytes),
             options: inbound.into_iter().chain(comment).collect(),
         };
-        self.writer.write_pcapng_block(block).map(|_| ()).map_err(|why| why.to_string())
+        self.writer.write_pcapng_block(block).map(|_| ()).map_err(reason)
     }
     fn put_held(&mut self) -> Result<(), String> {
         self.held.take().map_or(Ok(()), |held| self.put(&held))
@@ -144,10 +148,22 @@ impl Saved {
             held.comment.truncate(held.comment.floor_char_boundary(MAX_COMMENT_BYTES));
         }
         let done = self.put_held();
-        let done = done.and_then(|()| self.writer.get_mut().flush().map_err(|why| why.to_string()));
+        let done = done.and_then(|()| self.writer.get_mut().flush().map_err(|why| unwritten(&why)));
         done.map_err(|why| self.failed(&why))
     }
     fn failed(&self, why: &str) -> Failure {
         Failure::operation(format!("{}: {why}", self.path))
+    }
+}
+
+fn unwritten(why: &io::Error) -> String {
+    format!("{why}; the file ends within a frame")
+}
+
+/// Why a block was not written. The library speaks of reading in either case.
+fn reason(why: PcapError) -> String {
+    match why {
+        PcapError::IoError(why) => unwritten(&why),
+        other => other.to_string(),
     }
 }

@@ -184,6 +184,8 @@ fn sentences_are_whole_on_a_narrow_terminal() {
     );
     let narrow = expect(&talk, &folder.0);
     let wide = run(inhost(&folder.0).arg("explain").arg(&file));
+    let done = output(inhost(&folder.0).args(["explain", "--only", ":4711"]).arg(&file));
+    assert_eq!(done.status.code(), Some(1), "a connection that is not there: {done:?}");
     assert!(narrow.lines().all(|line| line.chars().count() <= COLUMNS), "{narrow}");
     assert!(wide.lines().count() < narrow.lines().count(), "{narrow}");
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

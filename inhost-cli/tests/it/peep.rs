@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -177,4 +178,12 @@ fn a_capture_that_is_read_is_not_written_over() {
     assert_eq!(done.status.code(), Some(2), "{done:?}");
     assert!(String::from_utf8_lossy(&done.stderr).contains("write into another file"), "{done:?}");
     assert_eq!(std::fs::read(&file).unwrap(), capture);
+    // A new file is its owner's alone, and a disk that is full is named as such.
+    let done = output(inhost(&folder.0).args(["peep", "-r", "one.pcap", "-w", "new.pcapng"]));
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(std::fs::metadata(folder.0.join("new.pcapng")).unwrap().permissions().mode() & 0o777, 0o600);
+    let done = output(inhost(&folder.0).args(["peep", "-r", "one.pcap", "-w", "/dev/full"]));
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    let why = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(why.contains("No space left") && why.contains("ends within a frame"), "{why}");
 }

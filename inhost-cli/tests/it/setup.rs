@@ -148,6 +148,22 @@ fn a_configuration_is_wrong_that_names_what_is_not_there_or_a_thing_twice() {
     let made = "hosts = \"HERE/hosts\"\n[record]\nfolder = \"HERE/new/records\"\n[history]\nenabled = true\nfolder = \"HERE/h\"\n\
                 [telnet]\nshell = \"/bin/sh\"\n[mail]\nenabled = true\nqueue = \"HERE/q\"\n";
     assert_eq!(check(made), (0, String::new()));
+    let ftp =
+        "link = [\"user,forward=127.0.0.1:2121->21FORWARDS\"]\n[ftp]\nenabled = true\nanonymous = \"HERE\"\n";
+    for (forwards, ports, note) in [
+        ("", "", Some("ftp.passive_ports is not set")),
+        (",forward=127.0.0.1:5000->5000", "passive_ports = \"5000-5001\"\n", Some("no link forwards 5001")),
+        (",forward=127.0.0.1:5000->5000", "passive_ports = \"5000\"\n", None),
+    ] {
+        std::fs::write(
+            &path,
+            ftp.replace("FORWARDS", forwards).replace("HERE", &folder.0.to_string_lossy()) + ports,
+        )
+        .unwrap();
+        let said = run(inhost(&folder.0).args(["config", "check"]).arg(&path));
+        assert_eq!(note.is_some(), said.contains("  note "), "{said}");
+        assert!(said.contains(note.unwrap_or_default()), "{said}");
+    }
     let missing = [
         ("\nhosts = \"HERE/none\"\n", "line 2: hosts = "),
         ("[telnet]\nshell = \"HERE/none\"\n", "line 2: telnet.shell = "),
@@ -183,7 +199,10 @@ fn a_configuration_is_wrong_that_names_what_is_not_there_or_a_thing_twice() {
             "line 2: link = \"user,forward=127.0.0.1:2323->23,forward=127.0.0.1:2323->7\": 127.0.0.1:2323 is forwarded twice",
         ),
         ("\nlink = []\n", "line 2: link = []: a host needs a link"),
-        ("memory = \"64M\"\nlink = \"user\"\n", "line 2: invalid type: string \"user\", expected a list"),
+        (
+            "memory = \"64M\"\nlink = \"user\"\n",
+            "line 2: link: invalid type: string \"user\", expected a list",
+        ),
         ("\n[telnt]\nport = 23\n", "line 2: unknown key `telnt`"),
         ("\n[telnt]\nport = 23\n", "or a service: `telnet`, "),
     ];

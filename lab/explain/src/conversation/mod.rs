@@ -17,6 +17,7 @@ pub(crate) use direction::Direction;
 pub(crate) use evidence::Evidence;
 pub(crate) use leg::Leg;
 pub(crate) use outstanding::Budget;
+pub(crate) use receive::DELAYED_ACK_NS;
 #[cfg(feature = "draw")]
 pub(crate) use sequence::Unwrapper;
 pub(crate) use table::Table;

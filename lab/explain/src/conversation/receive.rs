@@ -12,7 +12,7 @@ const MAX_INCOMING: usize = 4096;
 const MAX_INCOMING_IN_ALL: usize = 200_000;
 const LEAST_INCOMING: usize = 4;
 /// An acknowledgment that takes so much longer than the least was delayed on purpose.
-const DELAYED_ACK_NS: u64 = 15_000_000;
+pub(crate) const DELAYED_ACK_NS: u64 = 15_000_000;
 /// Bytes from which an acknowledgment is called stretched, in segments.
 const STRETCH_SEGMENTS: i64 = 4;
 /// Rounds without growth after which slow start is over.

@@ -3,6 +3,7 @@
 use super::Case;
 use super::figures::{bytes, product, rate, time, window_rate};
 use crate::cause::{Cause, Sign};
+use crate::conversation::DELAYED_ACK_NS;
 
 /// The path that windows are sized for where the capture shows no rate: 1 Gbit/s.
 const ASSUMED_BYTES_PER_SECOND: u64 = 125_000_000;
@@ -63,6 +64,11 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
             )
         }
         Cause::AwaitingPeer => format!("the {sender} waits for the {receiver}'s application"),
+        Cause::AwaitingAcknowledgment if is_delayed(case) => format!(
+            "all that the {sender}'s application gave is sent, and the {receiver} delays the acknowledgment: {share:.0} % of the \
+             time, up to {} at once",
+            time(of.account.longest(case.cause).ns)
+        ),
         Cause::AwaitingAcknowledgment => {
             format!("small exchanges of one round trip of {} each take {share:.0} % of the time", time(trip))
         }
@@ -131,6 +137,12 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         format!("; for {:.0} % of the time the cause is {}", second.per_cent, second.cause.text())
     });
     format!("{main}{second}{}", reset(case))
+}
+/// Whether the acknowledgments that are awaited come far later than the path would bring them.
+fn is_delayed(case: &Case<'_>) -> bool {
+    let (of, trip) = (case.sender(), case.round_trip_ns());
+    let mean_ns = of.account.of(case.cause) / of.segments.max(1);
+    of.account.longest(case.cause).ns > trip + DELAYED_ACK_NS && mean_ns > trip.saturating_mul(2)
 }
 /// Whether a window that is full would let far more pass than ever did: the receiver is late, and not its window small.
 fn takes_late(case: &Case<'_>) -> bool {
@@ -246,6 +258,9 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
             format!("look at the {sender}'s application, not at the network")
         }
         Cause::AwaitingPeer => format!("look at the {receiver}'s application, not at the network"),
+        Cause::AwaitingAcknowledgment if is_delayed(case) => format!(
+            "nothing for this transfer: no data waits; an answer of the {receiver}'s application would bring the acknowledgment at once"
+        ),
         Cause::AwaitingAcknowledgment => {
             format!("send several requests at once or one larger: each exchange saved is {}", time(trip))
         }

@@ -371,7 +371,27 @@ fn exchanges_without_thought() {
         let verdicts = Situation { client, server, tcp, ..Situation::default() }.verdicts();
         for verdict in &verdicts {
             assert_eq!(verdict.cause, Cause::AwaitingAcknowledgment, "{}", show(verdict));
+            assert!(verdict.diagnosis.contains("small exchanges"), "{}", show(verdict));
         }
+    }
+}
+
+/// Writes whose acknowledgments are delayed: neither exchanges nor a fault.
+#[test]
+fn writes_wait_for_delayed_acknowledgments() {
+    let client = program(|host| async move {
+        let Ok(stream) = host.connect(server_at()).await else { return };
+        for _ in 0..10 {
+            let _ = stream.send(b"a note", Default::default()).await;
+            host.sleep(Duration::from_millis(45)).await;
+        }
+        stream.shutdown();
+    });
+    let links = [[link(1), link(1)], [link(1), link(1)]];
+    for verdict in (Situation { client, links, ..Situation::default() }).verdicts() {
+        assert_eq!(verdict.cause, Cause::AwaitingAcknowledgment, "{}", show(&verdict));
+        assert!(verdict.diagnosis.contains("the server delays the acknowledgment"), "{}", show(&verdict));
+        assert!(verdict.remedy.starts_with("nothing for this transfer"), "{}", show(&verdict));
     }
 }
 

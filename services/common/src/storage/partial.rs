@@ -245,13 +245,19 @@ impl Body {
         let counted = self.counted_bytes.swap(metadata.len(), Ordering::AcqRel);
         quota.release(counted.saturating_sub(metadata.len()));
     }
+    /// Permission bits of the whole file: those of the file that it replaces, as writing into that would leave them.
+    fn mode(&self) -> u32 {
+        match self.folder.symlink_metadata(system(&self.final_name)) {
+            Ok(replaced) if replaced.is_file() => cap_std::fs::MetadataExt::mode(&replaced) & 0o777,
+            _ => 0o666 & !self.umask,
+        }
+    }
     fn commit(&self, size_bytes: u64) -> StorageResult<()> {
         if self.name == self.final_name {
             return Ok(());
         }
         self.file.set_len(size_bytes)?;
-        let mode = std::fs::Permissions::from_mode(0o666 & !self.umask);
-        self.file.set_permissions(mode)?;
+        self.file.set_permissions(std::fs::Permissions::from_mode(self.mode()))?;
         let rename = || self.folder.rename(system(&self.name), &self.folder, system(&self.final_name));
         match &self.quota {
             None => rename()?,

@@ -76,3 +76,20 @@ fn a_discarded_append_leaves_the_file_as_it_was() {
     assert_eq!(quota.used_bytes(), 5);
     std::fs::remove_dir_all(&path).unwrap();
 }
+
+/// A file that its owner keeps from others stays so when a new one takes its place.
+#[test]
+fn a_file_that_is_replaced_gives_its_permissions() {
+    let path = std::env::temp_dir().join(format!("inhost-mode-{}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    let mode_after_storing = || {
+        let folder = Dir::open_ambient_dir(&path, ambient_authority()).unwrap();
+        let storing = open(folder, "file", Store::Replace, 0o022, None).unwrap();
+        futures_lite::future::block_on(storing.sink.commit(0)).unwrap();
+        std::fs::metadata(path.join("file")).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!(mode_after_storing(), 0o644);
+    std::fs::set_permissions(path.join("file"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(mode_after_storing(), 0o600);
+    std::fs::remove_dir_all(&path).unwrap();
+}
