@@ -36,20 +36,26 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
         return follow::run(arguments, &only);
     }
     if arguments.live.is_some() {
-        let (verdicts, _) = live::judge(&mut open(arguments)?, &only, arguments.top)?;
+        let (report, _) = live::judge(&mut open(arguments)?, &only, arguments.top)?;
+        let verdicts = &report.conversations;
         if verdicts.is_empty() && only != Choice::All {
             return Err(Failure::operation(
                 "no such connection is open; inhost netstat lists those that are",
             ));
         }
         return match arguments.json {
-            true => print(&format!("{}\n", json!({ "conversations": verdicts }))),
+            true => print(&format!("{}\n", json!(report))),
             false if verdicts.is_empty() => print("no connection is open\n"),
             false => {
                 let columns = columns();
                 print(&verdicts.iter().map(|of| of.text_in(columns) + "\n").collect::<String>())
             }
         };
+    }
+    if let Some(svg) = &arguments.svg
+        && arguments.files.iter().any(|file| same_file::is_same_file(file, svg).unwrap_or(false))
+    {
+        return Err(Failure::usage(format!("{} is read: draw into another file (--svg)", svg.display())));
     }
     let filter = filter(arguments)?;
     let mut reports = Vec::new();

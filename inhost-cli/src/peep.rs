@@ -49,7 +49,7 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
     // Before its first frame a running host tells what it noted last.
     let is_past = sources.is_live && arguments.interface.is_none() && !arguments.past;
     let from_ns = if is_past { unix_time().as_nanos() } else { 0 };
-    let mut first_ns = None;
+    let (mut first_ns, mut is_over) = (None, false);
     while !ending.is_due() && !trace.output.is_closed() {
         let (item, names) = match sources.next_item() {
             Ok(found) => found,
@@ -74,7 +74,10 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
                 }
             }
             Item::Waiting => {}
-            _ => break,
+            _ => {
+                is_over = true;
+                break;
+            }
         }
     }
     let (seen, shown) = (trace.seen, trace.shown);
@@ -83,6 +86,9 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
         let dropped = sources.dropped();
         let dropped = dropped.map_or(String::new(), |many| format!(", {many} dropped by the kernel"));
         print_error(format!("{shown} frames chosen of {seen} seen{dropped}"));
+    }
+    if is_over && sources.is_live && !ending.is_due() {
+        print_error("the host has ended");
     }
     Ok(())
 }

@@ -75,7 +75,12 @@ pub fn running(through: &Through) -> Result<Option<PathBuf>, Failure> {
 
 /// A conversation with the running host whose control socket is at `path`.
 pub fn open_host(path: &Path) -> Result<Client, Failure> {
-    Client::open(path).map_err(|why| no_host(path, why))
+    Client::open(path).map_err(|why| match why.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            Failure::operation(format!("the host at {} is not for this user: {why}", path.display()))
+        }
+        _ => no_host(path, why),
+    })
 }
 
 /// Nobody answers at the control socket `path`.

@@ -51,6 +51,9 @@ impl Driver for Box<dyn Driver> {
     fn advance(&mut self, now: Instant) {
         (**self).advance(now);
     }
+    fn set_clock(&mut self, clock: Box<dyn Fn() -> Instant + Send>) {
+        (**self).set_clock(clock);
+    }
     #[inline]
     fn frame_format(&self) -> FrameFormat {
         (**self).frame_format()

@@ -67,6 +67,11 @@ pub trait Driver: Device + Send {
     fn deadline(&self, now: Instant) -> Option<Instant>;
     /// Advances the time and runs due work of the driver: pacing, timeouts, delayed frames.
     fn advance(&mut self, now: Instant);
+    /// Gives the driver its host's clock, which goes on within a round: [`advance`](Driver::advance) tells the time once. A
+    /// driver that measures nothing of its own needs none.
+    fn set_clock(&mut self, clock: Box<dyn Fn() -> Instant + Send>) {
+        let _ = clock;
+    }
     /// The link header of frames.
     fn frame_format(&self) -> FrameFormat;
     /// The longest IP datagram that a frame carries.

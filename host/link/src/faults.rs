@@ -119,6 +119,8 @@ pub struct Faults {
     inward: Lane,
     outward: Lane,
     now: Instant,
+    /// The time within a round, where the host tells it: a round may take as long as a delay.
+    clock: Option<Box<dyn Fn() -> Instant + Send>>,
     /// Transmissions refused because the queue was full.
     full: u64,
     lost: u64,
@@ -185,9 +187,14 @@ impl Faults {
             inward: Lane::new(rates.seed.wrapping_mul(2)),
             outward: Lane::new(rates.seed.wrapping_mul(2).wrapping_add(1)),
             now: Instant::ZERO,
+            clock: None,
             full: 0,
             lost: 0,
         }
+    }
+    /// When a frame that is here now came.
+    fn came_at(&self) -> Instant {
+        self.clock.as_ref().map_or(self.now, |clock| self.now.max(clock()))
     }
     /// Sends delayed frames that are due, as far as the link accepts them.
     fn flush(&mut self) {
@@ -220,7 +227,7 @@ impl Faults {
         self.receive_one(packet.bytes());
     }
     fn receive_one(&mut self, frame: &[u8]) {
-        let fate = self.inward.fate(&self.rates, self.now);
+        let fate = self.inward.fate(&self.rates, self.came_at());
         if fate.lost {
             self.lost += 1;
             return;
@@ -243,7 +250,7 @@ impl Device for Faults {
             self.full += 1;
             return Err(Full);
         }
-        let fate = self.outward.fate(&self.rates, self.now);
+        let fate = self.outward.fate(&self.rates, self.came_at());
         if fate.lost {
             self.lost += 1;
             return Ok(());
@@ -311,6 +318,9 @@ impl Driver for Faults {
         self.now = now;
         self.inner.advance(now);
         self.flush();
+    }
+    fn set_clock(&mut self, clock: Box<dyn Fn() -> Instant + Send>) {
+        self.clock = Some(clock);
     }
     fn frame_format(&self) -> FrameFormat {
         self.inner.frame_format()
@@ -382,6 +392,27 @@ mod tests {
         assert!(!mixed.is_sorted());
     }
 
+    /// Nothing arrives before its delay is over, however long a round has lasted.
+    #[test]
+    fn a_delay_begins_when_a_frame_is_sent() {
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicU64, Ordering};
+        let (near, mut far) = memory::pair(&memory::Config::default()).unwrap();
+        let delay = Duration::from_millis(10);
+        let mut near = Faults::new(Box::new(near), Rates { delay, ..Rates::default() });
+        let clock_ms = Arc::new(AtomicU64::new(0));
+        let shown = clock_ms.clone();
+        near.set_clock(Box::new(move || Instant::from_millis(shown.load(Ordering::Relaxed))));
+        let (mut pool, mut batch) = (Pool::new(1 << 22), Batch::new());
+        near.advance(Instant::from_millis(1));
+        clock_ms.store(8, Ordering::Relaxed);
+        let frame = Frame { header: b"frame", payload: Slices::EMPTY, offload: Offload::None };
+        near.transmit(&frame).unwrap();
+        near.advance(Instant::from_millis(17));
+        assert_eq!(far.receive(&mut pool, &mut batch).unwrap(), 0);
+        near.advance(Instant::from_millis(18));
+        assert_eq!(far.receive(&mut pool, &mut batch).unwrap(), 1);
+    }
     #[test]
     fn a_full_link_behind_faults_pushes_back() {
         let config = memory::Config { queue_frames: 2, ..memory::Config::default() };

@@ -244,13 +244,14 @@ impl Runtime {
         &mut self,
         host: &Host,
         config: InterfaceConfig,
-        driver: Box<dyn Driver>,
+        mut driver: Box<dyn Driver>,
     ) -> Result<LinkId, AddLinkError> {
         let token = self.links.len() as u32;
         if let Some(descriptor) = driver.descriptor() {
             self.reactor.watch_level(descriptor, token).map_err(AddLinkError::Watch)?;
         }
-        let now = self.clock.now();
+        let (clock, now) = (self.clock, self.clock.now());
+        driver.set_clock(Box::new(move || clock.now()));
         let id = host.with_stack(|stack, _| stack.add_link(config, now)).map_err(AddLinkError::Configure)?;
         let link = Link::new(host.clone(), id, token, driver, self.recorder(host));
         self.views.add(&link);

@@ -2,18 +2,23 @@
 
 use super::{Choice, line, open};
 use crate::args::Explain;
-use crate::failure::Failure;
+use crate::failure::{Failure, print_error};
 use crate::output::print;
 use inhost_explain::capture::Reader;
 use inhost_explain::{Explainer, Options};
 use serde_json::json;
 use std::fs::File;
 
-/// Seconds between two looks, at least.
+/// Seconds between two looks, at least and at most.
 const LEAST_S: f64 = 0.1;
+const MOST_S: f64 = 86_400.0;
 
 /// Follows until the host ends or somebody interrupts.
 pub fn run(arguments: &Explain, only: &Choice) -> Result<(), Failure> {
+    if !(LEAST_S..=MOST_S).contains(&arguments.every) {
+        let every = arguments.every;
+        return Err(Failure::usage(format!("--every {every}: give {LEAST_S} to {MOST_S} seconds")));
+    }
     let filter = super::filter(arguments)?;
     let mut client = open(arguments)?;
     let asked = client.request(&json!({"op": "watch", "past": true}));
@@ -23,7 +28,7 @@ pub fn run(arguments: &Explain, only: &Choice) -> Result<(), Failure> {
     let broken = |why| Failure::operation(format!("the host's frames are not understood: {why}"));
     let mut reader = Reader::new(File::from(stream)).map_err(broken)?;
     let mut explainer = Explainer::new(Options::default());
-    let every_ns = (arguments.every.max(LEAST_S) * 1e9) as u64;
+    let every_ns = (arguments.every * 1e9) as u64;
     let (mut said_ns, mut first_ns) = (0, None);
     while let Some(frame) = reader.next_frame().map_err(broken)? {
         let at_ns = frame.at_ns;
@@ -47,5 +52,6 @@ pub fn run(arguments: &Explain, only: &Choice) -> Result<(), Failure> {
             }
         }
     }
+    print_error("the host has ended");
     Ok(())
 }

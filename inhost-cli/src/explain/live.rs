@@ -2,8 +2,10 @@
 
 use super::Choice;
 use crate::failure::Failure;
+use crate::time::unix_time;
 use inhost_event::SendCause;
-use inhost_explain::{Agreed, Known, Options, Verdict};
+use inhost_explain::capture::Reader;
+use inhost_explain::{Agreed, Known, Options, Report};
 use inhost_runtime::control::{Client, ClientError};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -12,15 +14,17 @@ use std::io::Read;
 /// What the recorder may hand over, in bytes: more than it ever holds.
 const MOST_RECORDED_BYTES: u64 = 256 << 20;
 
-/// The verdicts on the connections that are meant, those first whose application waited most for other things than
+/// The report on the connections that are meant, those first whose application waited most for other things than
 /// itself; and the recorded frames, as pcapng.
-pub fn judge(client: &mut Client, only: &Choice, top: usize) -> Result<(Vec<Verdict>, Vec<u8>), Failure> {
+pub fn judge(client: &mut Client, only: &Choice, top: usize) -> Result<(Report, Vec<u8>), Failure> {
     let asked = |why: ClientError| Failure::operation(format!("the host does not tell: {why}"));
     let state = client.netstat().map_err(asked)?;
     let sockets = state["sockets"].as_array().map_or(&[][..], Vec::as_slice);
     let mut known: Vec<Known> = sockets.iter().filter_map(known).collect();
     known.retain(|of| only.has(&of.local.to_string(), &of.remote.to_string()));
     known.sort_by_key(|of| std::cmp::Reverse(lost_ns(of)));
+    let mut report = Report::default();
+    report.conversations_left_out = known.len().saturating_sub(top) as u64;
     known.truncate(top);
     let (_, file) = client.request(&json!({"op": "record"})).map_err(asked)?;
     let mut frames = Vec::new();
@@ -32,8 +36,12 @@ pub fn judge(client: &mut Client, only: &Choice, top: usize) -> Result<(Vec<Verd
         inhost_explain::live(of, &frames[..], &Options::default())
             .map_err(|why| Failure::operation(format!("the recorder's file is not understood: {why}")))
     };
-    let verdicts = known.iter().map(judge).collect::<Result<_, _>>()?;
-    Ok((verdicts, frames))
+    let mut recorded = Reader::new(&frames[..]).ok();
+    while let Some(Ok(Some(_))) = recorded.as_mut().map(Reader::next_frame) {
+        report.frames += 1;
+    }
+    report.conversations = known.iter().map(judge).collect::<Result<_, _>>()?;
+    Ok((report, frames))
 }
 
 /// What the instruments say of a connection.
@@ -54,6 +62,7 @@ fn known(socket: &Value) -> Option<Known> {
         send_ns,
         bytes,
         round_trip_ns,
+        now_ns: u64::try_from(unix_time().as_nanos()).ok(),
         agreed: agreed(tcp),
     })
 }

@@ -209,9 +209,9 @@ impl Tools {
     fn judge(&self, source: &str, only: &Choice) -> Result<(Vec<Verdict>, Vec<String>), String> {
         if source == LIVE {
             let mut client = crate::through::open_host(&self.control).map_err(|why| why.text())?;
-            let (verdicts, frames) = live::judge(&mut client, only, MOST_LISTED).map_err(|why| why.text())?;
+            let (report, frames) = live::judge(&mut client, only, MOST_LISTED).map_err(|why| why.text())?;
             *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = frames;
-            return Ok((verdicts, Vec::new()));
+            return Ok((report.conversations, Vec::new()));
         }
         let report: Report = inhost_explain::explain(self.open(source)?, &Options::default())
             .map_err(|why| format!("{source}: {why}"))?;

@@ -164,8 +164,11 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     let part = path.with_extension("part");
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-    io::Write::write_all(&mut file, bytes)?;
-    std::fs::rename(part, path)
+    let written = io::Write::write_all(&mut file, bytes).and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    written
 }
 
 /// Looks at the ledgers while a trap waits for a share.

@@ -73,12 +73,12 @@ pub(crate) fn frames(recorder: &Recorder, info: &SocketInfo) -> io::Result<Vec<u
     Ok(writer.into_inner())
 }
 
-/// The verdict on a connection, from what the host knows and what the recorder holds. It takes some milliseconds.
-pub(crate) fn verdict(info: &SocketInfo, frames: &[u8]) -> Result<Verdict, String> {
+/// The verdict on a connection, from what the host knows at `now_ns`, as the recorder has the time, and what that holds. It takes some milliseconds.
+pub(crate) fn verdict(info: &SocketInfo, frames: &[u8], now_ns: Option<u64>) -> Result<Verdict, String> {
     let (Some(remote), Some(tcp)) = (info.remote, &info.tcp) else {
         return Err("not a connection".to_owned());
     };
-    let known = Known::new(info.local.into(), remote.into(), tcp);
+    let known = Known { now_ns, ..Known::new(info.local.into(), remote.into(), tcp) };
     inhost_explain::live(&known, frames, &Options::default()).map_err(|why| why.to_string())
 }
 

@@ -261,7 +261,8 @@ impl Inner {
                     }
                     None => Vec::new(),
                 };
-                let verdict = blocking::unblock(move || connection::verdict(&info, &frames)).await;
+                let now_ns = self.instruments.recorder.as_ref().map(|recorder| recorder.unix_ns(host.now()));
+                let verdict = blocking::unblock(move || connection::verdict(&info, &frames, now_ns)).await;
                 verdict.map(|verdict| Response::json(&verdict)).map_err(failed)
             }
             ["frames"] => {

@@ -573,8 +573,9 @@ impl World {
         if self.calls == 0 {
             return Looked { socket: None, state: Value::Null };
         }
-        let port = self.client_port();
-        self.network.host(end.number()).with_stack(|stack, now| {
+        // What the host's own clock showed in its latest round is past.
+        let (port, now) = (self.client_port(), self.network.now());
+        self.network.host(end.number()).with_stack(|stack, _| {
             let connections =
                 stack.instruments().socket_states().filter(|(_, kind, _)| *kind == SocketKind::Connection);
             let meant = connections.map(|(socket, ..)| socket).find(|socket| {

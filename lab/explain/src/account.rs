@@ -266,6 +266,26 @@ impl Account {
         self.cursor_ns = self.start_ns.saturating_add(settled.iter().sum());
         self.settled = settled;
     }
+    /// What is known of a part holds of the whole, which lasted `total_ns`; nothing is known of one without a part.
+    pub(crate) fn stretch_to(&mut self, total_ns: u64) {
+        let part_ns = self.total_ns();
+        if part_ns >= total_ns {
+            return;
+        }
+        let mut settled = self.settled;
+        for ns in &mut settled {
+            *ns = (u128::from(*ns) * u128::from(total_ns) / u128::from(part_ns.max(1))) as u64;
+        }
+        // Rounding leaves a few nanoseconds.
+        let (largest, _) = Cause::ALL
+            .iter()
+            .map(|&of| (of, settled[of as usize]))
+            .max_by_key(|of| of.1)
+            .unwrap_or((Cause::Unknown, 0));
+        let largest = if part_ns == 0 { Cause::Unknown } else { largest };
+        settled[largest as usize] += total_ns - settled.iter().sum::<u64>();
+        self.replace(settled);
+    }
     pub(crate) fn of(&self, cause: Cause) -> u64 {
         self.settled[cause as usize]
     }

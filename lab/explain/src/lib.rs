@@ -109,11 +109,13 @@ pub fn live(known: &Known, frames: impl Read, options: &Options) -> Result<Verdi
             table.take(flow, &segment, options.conversations, &mut |over| found = Some(over));
         }
     }
+    table.last_until(known.now_ns, known.send_ns.iter().sum());
     table.finish(&mut |over| found = Some(over));
-    let flow = Flow { interface: 0, device: 0, source: known.local, destination: known.remote };
     let found = found.unwrap_or_else(|| {
-        let mut unseen = Box::new(conversation::Conversation::unseen(flow));
-        known.agreed.iter().for_each(|agreed| unseen.knows(0, agreed));
+        let flow = Flow { interface: 0, device: 0, source: known.local, destination: known.remote };
+        let mut unseen = Box::new(conversation::Conversation::unseen(flow.from_client()));
+        let side = usize::from(unseen.flow.source != known.local);
+        known.agreed.iter().for_each(|agreed| unseen.knows(side, agreed));
         unseen
     });
     Ok(verdict::judge(found, Some(known)))

@@ -28,6 +28,8 @@ pub struct Known {
     pub bytes: [u64; 2],
     /// The least round trip of late, in nanoseconds.
     pub round_trip_ns: Option<u64>,
+    /// When it is asked, in nanoseconds since 1970, as the frames have it; where it is known.
+    pub now_ns: Option<u64>,
     /// What the handshake agreed on, which the recorded frames no longer show; where it is known.
     pub agreed: Option<Agreed>,
 }
@@ -71,6 +73,7 @@ impl Known {
             send_ns,
             bytes: [info.sent_bytes, info.received_bytes],
             round_trip_ns: info.min_round_trip.map(|trip| trip.as_nanos()),
+            now_ns: None,
             agreed: Some(Agreed {
                 mss_bytes: [info.offered_segment_bytes, info.peer_segment_bytes],
                 window_scales: info

@@ -239,8 +239,10 @@ impl Minute {
 /// Opens the database of a folder for questions.
 pub(crate) fn open_to_read(folder: &Path) -> Result<Connection, HistoryError> {
     let path = path(folder);
-    if !path.exists() {
-        return Err(HistoryError::Missing(path));
+    match path.try_exists() {
+        Ok(true) => {}
+        Ok(false) => return Err(HistoryError::Missing(path)),
+        Err(why) => return Err(HistoryError::Io(path, why)),
     }
     let db = Connection::open_with_flags(
         &path,

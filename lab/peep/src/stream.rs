@@ -111,6 +111,10 @@ impl Conversation {
         }
         text
     }
+    /// Whether any segment was of this connection.
+    pub fn was_seen(&self) -> bool {
+        self.halves.iter().any(|half| half.known.is_some())
+    }
     /// What still waits at the end of a capture.
     pub fn finish(&mut self) -> String {
         let mut text = String::new();

@@ -27,6 +27,17 @@ pub struct Flow {
     pub destination: SocketAddr,
 }
 
+impl Flow {
+    /// The other way.
+    pub(crate) fn reversed(self) -> Flow {
+        Flow { source: self.destination, destination: self.source, ..self }
+    }
+    /// From the client, which without a SYN is who has the higher port.
+    pub(crate) fn from_client(self) -> Flow {
+        if self.source.port() < self.destination.port() { self.reversed() } else { self }
+    }
+}
+
 /// What a checksum says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checksum {

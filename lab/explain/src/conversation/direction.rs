@@ -18,6 +18,8 @@ use crate::cause::{Cause, Sign};
 
 /// Segment size while nothing tells it.
 const USUAL_MSS_BYTES: u32 = 1448;
+/// A smaller payload is not taken for that of a full segment while nothing tells the size.
+const LEAST_MSS_BYTES: u32 = 536;
 /// Initial window in segments (RFC 6928).
 const INITIAL_WINDOW_SEGMENTS: i64 = 10;
 /// Idle time after which a window is reduced: the least retransmission timeout of Linux.
@@ -72,6 +74,8 @@ pub(crate) struct Direction {
     /// The peer advertised one.
     pub(super) has_window: bool,
     pub(crate) mss_bytes: u32,
+    /// The handshake told it.
+    pub(super) is_mss_known: bool,
     pub(super) is_established: bool,
     pub(super) is_answerer: bool,
     pub(crate) has_fin: bool,
@@ -151,6 +155,7 @@ impl Direction {
             is_window_known: false,
             has_window: false,
             mss_bytes: USUAL_MSS_BYTES,
+            is_mss_known: false,
             is_established: false,
             is_answerer: false,
             has_fin: false,
@@ -208,6 +213,18 @@ impl Direction {
     }
     pub(super) fn mss(&self) -> i64 {
         i64::from(self.mss_bytes.max(1))
+    }
+    /// Whether a segment is not full, or a run of segments not all full. Without the handshake one is full that is as large as
+    /// the largest so far, or as segments usually are.
+    fn is_partial(&self, payload_bytes: u32) -> bool {
+        match self.is_mss_known {
+            true => !payload_bytes.is_multiple_of(self.mss_bytes.max(1)),
+            false => payload_bytes < self.largest_payload.clamp(LEAST_MSS_BYTES, self.mss_bytes),
+        }
+    }
+    /// Segments that data of this direction takes, or that were captured if these are more: a frame may hold several.
+    pub(crate) fn whole_segments(&self) -> u64 {
+        self.segments.max(self.bytes / u64::from(self.mss_bytes.max(1)))
     }
     /// The peer's window has less room than a sender uses: a segment or half of the largest window, whichever is smaller
     /// (RFC 9293 §3.8.6.2.1), or an eighth of the window.
@@ -426,7 +443,7 @@ impl Direction {
         if segment.payload_bytes > 0 {
             self.bytes += u64::from(segment.payload_bytes);
             self.largest_payload = self.largest_payload.max(segment.payload_bytes);
-            self.last_is_partial = !segment.payload_bytes.is_multiple_of(self.mss_bytes.max(1));
+            self.last_is_partial = self.is_partial(segment.payload_bytes);
             self.first_data_ns.get_or_insert(now_ns);
             self.last_data_ns = now_ns;
             (self.is_answering, self.kept_ns) = (false, 0);
@@ -450,7 +467,9 @@ impl Direction {
         let is_released = self.progress_ns >= self.last_sent_ns && since_progress <= release_ns;
         let is_all_acknowledged = self.flight() == 0;
         let gap_ns = now_ns.saturating_sub(self.last_sent_ns.max(self.progress_ns));
-        let is_alone = self.progress_is_pure && !self.is_answering;
+        // The end of the stream is held back by nothing.
+        let is_end = segment.payload_bytes == 0;
+        let is_alone = self.progress_is_pure && !self.is_answering && !is_end;
         // A full segment that is followed soon, and by no acknowledgment's release: more was there to send.
         let since_sent = now_ns.saturating_sub(self.last_sent_ns);
         let is_paced = !self.last_is_partial
@@ -477,7 +496,6 @@ impl Direction {
         } else {
             Cause::ApplicationIdle
         };
-        let is_end = segment.payload_bytes == 0;
         let idle = if self.is_answering && !is_end {
             Cause::ThinkTime
         } else if !self.last_is_partial

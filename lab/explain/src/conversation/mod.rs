@@ -334,6 +334,7 @@ impl Conversation {
             let direction = &mut self.directions[side];
             direction.mss_bytes = u32::from(mss).saturating_sub(room).max(1);
             direction.is_window_known = is_known;
+            direction.is_mss_known = syns.iter().any(Option::is_some);
         }
     }
     /// The third segment of the handshake.

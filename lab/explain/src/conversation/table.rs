@@ -48,13 +48,13 @@ impl Table {
             self.evict(over);
         }
         let found = self.open.entry(key).or_insert_with(|| {
-            // A SYN with ACK comes from who was called. Without a SYN, servers have the lower ports.
-            let is_answer = match segment.flags.syn() {
-                true => segment.flags.ack(),
-                false => flow.source.port() < flow.destination.port(),
+            // A SYN with ACK comes from who was called.
+            let opened = match segment.flags.syn() {
+                true if segment.flags.ack() => flow.reversed(),
+                true => flow,
+                false => flow.from_client(),
             };
-            let opened = Flow { source: flow.destination, destination: flow.source, ..flow };
-            let mut found = Box::new(Conversation::new(if is_answer { opened } else { flow }, segment));
+            let mut found = Box::new(Conversation::new(opened, segment));
             if let Some((local, agreed)) = &self.agreed
                 && !segment.flags.syn()
             {
@@ -70,6 +70,13 @@ impl Table {
     /// Those that are under way.
     pub(crate) fn open(&self) -> impl Iterator<Item = &Conversation> {
         self.open.values().map(|of| &**of)
+    }
+    /// Those under way go on without a frame until `at_ns`, or for so long as `age_ns` since their first SYN.
+    pub(crate) fn last_until(&mut self, at_ns: Option<u64>, age_ns: u64) {
+        for of in self.open.values_mut() {
+            let born_here = of.has_handshake.then_some(of.started_ns.saturating_add(age_ns));
+            of.last_ns = of.last_ns.max(at_ns.or(born_here).unwrap_or(0));
+        }
     }
     /// Gives out all.
     pub(crate) fn finish(&mut self, over: &mut impl FnMut(Box<Conversation>)) {

@@ -20,6 +20,8 @@ const LOST_SYN_TIMES: u64 = 5;
 /// A queueing delay that is called bufferbloat, with a round trip of this many times the least.
 const BLOAT_NS: u64 = 50_000_000;
 const BLOAT_TIMES: u64 = 3;
+/// A first cause is named from this share on: a smaller one is printed as 0 %.
+const LEAST_PER_CENT: f64 = 0.5;
 /// A second cause is named from this share on.
 const SECOND_PER_CENT: f64 = 20.0;
 
@@ -55,6 +57,14 @@ impl Case<'_> {
     fn round_trip_ns(&self) -> u64 {
         self.round_trip.map_or(0, |of| of.least_ns)
     }
+    /// The highest rate at which data was acknowledged, in bytes a second: at least the mean, which is all that is known where
+    /// holes hide when data arrived.
+    fn peak_rate(&self) -> u64 {
+        let of = self.sender();
+        let lasted_ns = of.last_data_ns.saturating_sub(of.first_data_ns.unwrap_or(of.last_data_ns));
+        let mean = if lasted_ns == 0 { 0 } else { figures::window_rate(of.bytes, lasted_ns) };
+        of.peak_rate.best().max(mean)
+    }
     /// A SYN that was answered with a reset.
     fn is_refused(&self) -> bool {
         let [client, server] = &self.of.directions;
@@ -74,13 +84,19 @@ pub(crate) fn judge(mut conversation: Box<Conversation>, known: Option<&Known>) 
     if let Some(known) = known {
         let side = usize::from(conversation.flow.source != known.local);
         vantage = [Vantage::Client, Vantage::Server][side];
-        round_trip = round_trip.or(known.round_trip_ns.map(|ns| RoundTrip {
-            least_ns: ns,
-            largest_ns: ns,
-            client_ns: if side == 0 { 0 } else { ns },
-            server_ns: if side == 0 { ns } else { 0 },
-        }));
+        // The host has measured more than what is left of the frames shows.
+        let knows_less = |ns: &u64| round_trip.is_none_or(|seen| *ns < seen.least_ns);
+        if let Some(ns) = known.round_trip_ns.filter(knows_less) {
+            round_trip = Some(RoundTrip {
+                least_ns: ns,
+                largest_ns: round_trip.map_or(ns, |seen| seen.largest_ns),
+                client_ns: if side == 0 { 0 } else { ns },
+                server_ns: if side == 0 { ns } else { 0 },
+            });
+        }
         live::impose(&mut conversation.directions[side].account, known);
+        let age_ns = conversation.directions[side].account.total_ns();
+        conversation.directions[1 - side].account.stretch_to(age_ns);
         // The recorder may have a part of it only.
         for (direction, bytes) in [(side, known.bytes[0]), (1 - side, known.bytes[1])] {
             let of = &mut conversation.directions[direction];
@@ -227,6 +243,10 @@ fn main_cause(direction: usize, shares: &[Vec<Share>; 2]) -> (usize, Cause, Opti
         let mut named = shares[direction].iter().filter(|share| share.cause != Cause::Closed);
         (named.next().copied(), named.next().copied())
     };
+    // A host without frames knows nothing of its peer's direction.
+    let is_unknown = |side: usize| shares[side].first().is_none_or(|share| share.cause == Cause::Unknown);
+    let direction =
+        if is_unknown(direction) && !is_unknown(1 - direction) { 1 - direction } else { direction };
     let (mut direction, (mut first, mut second)) = (direction, ranked(direction));
     if first.is_some_and(|first| first.cause == Cause::AwaitingPeer) {
         let other = ranked(1 - direction);
@@ -235,6 +255,8 @@ fn main_cause(direction: usize, shares: &[Vec<Share>; 2]) -> (usize, Cause, Opti
         }
     }
     let second = second.filter(|second| second.per_cent >= SECOND_PER_CENT);
+    // What took no time to speak of is not the matter.
+    let first = first.filter(|first| first.per_cent >= LEAST_PER_CENT);
     let alone = if shares[direction].is_empty() { Cause::Unknown } else { Cause::Closed };
     (direction, first.map_or(alone, |first| first.cause), second)
 }

@@ -1,5 +1,6 @@
 //! A verdict as text: some ten lines of 100 columns, read in ten seconds.
 
+use super::LEAST_PER_CENT;
 use super::figures::{bytes, rate, time, window_rate};
 use crate::report::{Vantage, Verdict};
 
@@ -8,8 +9,6 @@ const COLUMNS: usize = 100;
 const INDENT: &str = "       ";
 /// Causes that are printed.
 const SHARES: usize = 3;
-/// A smaller share is 0 % when it is printed.
-const LEAST_PER_CENT: f64 = 0.5;
 /// Frames of one claim that are printed.
 const FRAMES: usize = 6;
 

@@ -7,6 +7,8 @@ use crate::conversation::DELAYED_ACK_NS;
 
 /// The path that windows are sized for where the capture shows no rate: 1 Gbit/s.
 const ASSUMED_BYTES_PER_SECOND: u64 = 125_000_000;
+/// Segments that arrive out of order, for each that is lost, from which on the order is the matter.
+const LATE_TO_LOST: u64 = 10;
 /// The largest window without scaling.
 const UNSCALED_WINDOW_BYTES: u64 = 65_535;
 /// What fits in each packet of an Ethernet path with timestamps.
@@ -63,6 +65,7 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
                 "the {sender}'s application takes {share:.0} % of the time to answer the {receiver}'s messages"
             )
         }
+        Cause::AwaitingPeer if is_silent(case) => "neither application has sent anything".to_owned(),
         Cause::AwaitingPeer => format!("the {sender} waits for the {receiver}'s application"),
         Cause::AwaitingAcknowledgment if is_delayed(case) => format!(
             "all that the {sender}'s application gave is sent, and the {receiver} delays the acknowledgment: {share:.0} % of the \
@@ -110,7 +113,7 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         Cause::BottleneckRate => {
             format!(
                 "the path's bottleneck of about {} is used to its rate{}",
-                rate(of.peak_rate.best()),
+                rate(case.peak_rate()),
                 bloat(case)
             )
         }
@@ -138,6 +141,9 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
     });
     format!("{main}{second}{}", reset(case))
 }
+fn is_silent(case: &Case<'_>) -> bool {
+    case.of.directions.iter().all(|direction| direction.bytes == 0)
+}
 /// Whether the acknowledgments that are awaited come far later than the path would bring them.
 fn is_delayed(case: &Case<'_>) -> bool {
     let (of, trip) = (case.sender(), case.round_trip_ns());
@@ -146,8 +152,16 @@ fn is_delayed(case: &Case<'_>) -> bool {
 }
 /// Whether a window that is full would let far more pass than ever did: the receiver is late, and not its window small.
 fn takes_late(case: &Case<'_>) -> bool {
-    let (of, best) = (case.sender(), case.sender().peak_rate.best());
+    let (of, best) = (case.sender(), case.peak_rate());
     best > 0 && window_rate(of.limiting_window_bytes(), case.round_trip_ns()) / 2 > best
+}
+/// Whether most of what was sent again was only late.
+fn is_reordering(case: &Case<'_>) -> bool {
+    let (count, ..) = case.sender().retransmissions();
+    2 * case.sender().evidence.count(Sign::ReorderingMistaken) >= count
+}
+fn order_remedy(sender: &str) -> String {
+    format!("let the path keep the order of segments, or the {sender} bear it (RACK, tcp_reordering)")
 }
 /// Losses, and what repairs them.
 fn loss(case: &Case<'_>) -> String {
@@ -155,7 +169,7 @@ fn loss(case: &Case<'_>) -> String {
     let (count, ..) = of.retransmissions();
     let mistaken = of.evidence.count(Sign::ReorderingMistaken);
     match case.cause {
-        Cause::FastRecovery if 2 * mistaken >= count => format!(
+        Cause::FastRecovery if is_reordering(case) => format!(
             "reordering is mistaken for loss: {mistaken} of {count} segments from the {sender} were sent again in vain"
         ),
         Cause::FastRecovery => {
@@ -185,18 +199,32 @@ fn fault(case: &Case<'_>) -> String {
         ),
     }
 }
+/// Whether far more segments were late than lost.
+fn has_few_losses(case: &Case<'_>) -> bool {
+    let (of, (lost, needless, spurious)) = (case.sender(), case.sender().retransmissions());
+    let late = of.evidence.count(Sign::Reordering);
+    late > 0 && late >= LATE_TO_LOST * lost.saturating_sub(needless + spurious)
+}
 /// Losses keep the window small, or something unseen does.
 fn congestion(case: &Case<'_>) -> String {
     let (of, sender) = (case.sender(), case.sender_name());
     let (lost, needless, spurious) = of.retransmissions();
     let lost = lost.saturating_sub(needless + spurious);
+    if has_few_losses(case) {
+        let late = of.evidence.count(Sign::Reordering);
+        return format!(
+            "{late} times segments of the {sender}'s arrived out of order, and its congestion window of at most {} limits it",
+            bytes(of.peak_flight as u64)
+        );
+    }
     let kind = match of.evidence.count(Sign::BurstLoss) > of.evidence.count(Sign::RandomLoss) {
         true => "bursts",
         false => "random losses",
     };
     if lost > 0 {
-        let per_cent = lost as f64 * 100.0 / of.segments.max(1) as f64;
-        format!("{kind} of {per_cent:.1} % of the segments keep the {sender}'s congestion window small")
+        let per_cent = lost as f64 * 100.0 / of.whole_segments().max(1) as f64;
+        let digits = if per_cent < 0.1 { 3 } else { 1 };
+        format!("{kind} of {per_cent:.digits$} % of the segments keep the {sender}'s congestion window small")
     } else {
         format!(
             "the {sender}'s congestion window of at most {} limits it, and no queue stands on the path",
@@ -257,6 +285,7 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
         Cause::ApplicationIdle | Cause::ThinkTime => {
             format!("look at the {sender}'s application, not at the network")
         }
+        Cause::AwaitingPeer if is_silent(case) => "look at the applications, not at the network".to_owned(),
         Cause::AwaitingPeer => format!("look at the {receiver}'s application, not at the network"),
         Cause::AwaitingAcknowledgment if is_delayed(case) => format!(
             "nothing for this transfer: no data waits; an answer of the {receiver}'s application would bring the acknowledgment at once"
@@ -284,14 +313,14 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
         Cause::CongestionWindow => congestion_remedy(case),
         Cause::BottleneckRate if of.evidence.count(Sign::Bufferbloat) > 0 => format!(
             "limit the queue at the bottleneck to {} (fq_codel or CAKE); the rate itself is reached",
-            bytes(product(of.peak_rate.best(), trip))
+            bytes(product(case.peak_rate(), trip))
         ),
         Cause::BottleneckRate => "nothing: the path is used to its rate; only a faster link helps".to_owned(),
         Cause::Pacing => {
             format!("look at the {sender}'s pacing rate (SO_MAX_PACING_RATE, fq) and at its link's")
         }
         Cause::SendBuffer => {
-            let goal = of.peak_rate.best().max(ASSUMED_BYTES_PER_SECOND);
+            let goal = case.peak_rate().max(ASSUMED_BYTES_PER_SECOND);
             format!(
                 "raise the {sender}'s send buffer (SO_SNDBUF): {} would fill {} at this round trip",
                 bytes(product(goal, trip)),
@@ -316,13 +345,10 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
 fn loss_remedy(case: &Case<'_>) -> String {
     let (of, sender) = (case.sender(), case.sender_name());
     match case.cause {
-        Cause::FastRecovery => match of.evidence.count(Sign::ReorderingMistaken) {
-            0 => "mend the loss of the path: a wire, a radio, a policer, or a queue that is too short"
-                .to_owned(),
-            _ => format!(
-                "let the path keep the order of segments, or the {sender} bear it (RACK, tcp_reordering)"
-            ),
-        },
+        Cause::FastRecovery if is_reordering(case) => order_remedy(sender),
+        Cause::FastRecovery => {
+            "mend the loss of the path: a wire, a radio, a policer, or a queue that is too short".to_owned()
+        }
         Cause::SpuriousTimeout => format!(
             "raise the {sender}'s least retransmission timeout (rto_min), or let it use timestamps and F-RTO"
         ),
@@ -342,6 +368,7 @@ fn loss_remedy(case: &Case<'_>) -> String {
 fn congestion_remedy(case: &Case<'_>) -> String {
     let (of, sender) = (case.sender(), case.sender_name());
     match of.evidence.count(Sign::RandomLoss) + of.evidence.count(Sign::BurstLoss) {
+        _ if has_few_losses(case) => order_remedy(sender),
         0 => format!("look for a limit of the {sender}'s window: its send buffer or congestion control"),
         _ => format!(
             "mend the loss of the path, or let the {sender} use a congestion control that bears it (BBR)"
@@ -360,9 +387,9 @@ fn window_remedy(case: &Case<'_>) -> String {
     }
     let window_rate = window_rate(of.limiting_window_bytes(), trip);
     // A peak not above the window's own rate says nothing of the path.
-    let is_measured = of.peak_rate.best() > window_rate.saturating_mul(3) / 2;
+    let is_measured = case.peak_rate() > window_rate.saturating_mul(3) / 2;
     let goal = if is_measured {
-        of.peak_rate.best()
+        case.peak_rate()
     } else {
         ASSUMED_BYTES_PER_SECOND.max(window_rate.saturating_mul(2))
     };

@@ -349,12 +349,24 @@ fn a_timeout_is_less_sure_where_nothing_shows_that_it_was_needed() {
 
 /// The verdict of a running host at one end, whose ledger has these times in microseconds.
 fn of_host(trace: &Trace, at_client: bool, ledger: &[(SendCause, u64)]) -> Verdict {
+    of_host_at(None, trace, at_client, ledger)
+}
+
+/// The same, asked at this time.
+fn of_host_at(now_ns: Option<u64>, trace: &Trace, at_client: bool, ledger: &[(SendCause, u64)]) -> Verdict {
     let ends = [SocketAddr::from((CLIENT, 4000)), SocketAddr::from((SERVER, 80))];
     let (local, remote) = if at_client { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
     let mut send_ns = [0; SendCause::COUNT];
     ledger.iter().for_each(|(cause, us)| send_ns[*cause as usize] = us * 1000);
-    let known =
-        Known { local, remote, send_ns, bytes: [0; 2], round_trip_ns: Some(40_000_000), agreed: None };
+    let known = Known {
+        local,
+        remote,
+        send_ns,
+        bytes: [0; 2],
+        round_trip_ns: Some(40_000_000),
+        now_ns,
+        agreed: None,
+    };
     inhost_explain::live(&known, &trace.file()[..], &Options::default()).unwrap()
 }
 
@@ -465,7 +477,8 @@ fn a_host_knows_of_the_exchanges_that_are_no_longer_recorded() {
         trace.server(at + 99_000, answer, 300, start + 200);
     }
     let ledger = [(SendCause::Opening, 40_000), (SendCause::AwaitingAcknowledgment, 60_000_000)];
-    let verdict = of_host(&trace, true, &ledger);
+    let now_ns = 1_700_000_000_000_000_000 + trace.0.last().unwrap().at_us * 1000;
+    let verdict = of_host_at(Some(now_ns), &trace, true, &ledger);
     let share = verdict.per_cent(0, Cause::AwaitingPeer);
     assert!((55.0..65.0).contains(&share), "{share}");
     assert_eq!((verdict.direction, verdict.cause), (1, Cause::ThinkTime));
@@ -649,6 +662,7 @@ fn a_host_knows_what_the_handshake_agreed_on() {
             send_ns,
             bytes: [0; 2],
             round_trip_ns: Some(40_000_000),
+            now_ns: None,
             agreed,
         };
         inhost_explain::live(&known, &trace.file()[..], &Options::default()).unwrap()
@@ -667,4 +681,71 @@ fn a_host_knows_what_the_handshake_agreed_on() {
     );
     let names_scale = |of: &Verdict| of.unknown.iter().any(|text| text.contains("scale of windows"));
     assert!(names_scale(&guessed) && !names_scale(&told));
+}
+
+/// A recorder that has the latest frames only: segments of 64 KiB, each acknowledged before the next leaves.
+#[test]
+fn large_segments_without_their_handshake_are_full() {
+    let mut trace = Trace::default();
+    for index in 0..40u32 {
+        let (at, start) = (u64::from(index) * 2_000, 1 + index * 65_483);
+        // Larger than a device takes at once on the path, as over a host's own sockets.
+        trace.client(at, start, 65_000, 1);
+        trace.server(at + 1_900, 1, 0, start + 65_000);
+    }
+    let verdict = trace.verdict();
+    assert_eq!(verdict.per_cent(0, Cause::Nagle), 0.0, "{}", verdict.text());
+    // Small ones are small without a handshake, too.
+    let mut trace = Trace::default();
+    for index in 0..40u32 {
+        let (at, start) = (u64::from(index) * 2_000, 1 + index * 100);
+        trace.client(at, start, 100, 1);
+        trace.server(at + 1_900, 1, 0, start + 100);
+    }
+    assert!(trace.verdict().per_cent(0, Cause::Nagle) > 50.0);
+}
+
+/// The end of a stream is sent when the application says so, and Nagle's algorithm does not hold it.
+#[test]
+fn an_end_is_not_held_back() {
+    let mut trace = Trace::open();
+    trace.client(41_000, 1, 100, 1);
+    trace.server(81_000, 1, 0, 101);
+    trace.client(81_050, 101, 0, 1).flags = Flags::ACK | Flags::FIN;
+    trace.server(121_000, 1, 0, 102);
+    let verdict = trace.verdict();
+    assert_eq!(verdict.per_cent(0, Cause::Nagle), 0.0, "{}", verdict.text());
+    assert!(verdict.per_cent(0, Cause::AwaitingAcknowledgment) > 30.0, "{}", verdict.text());
+}
+
+/// An idle connection of a host goes on behind its last frame, in both directions.
+#[test]
+fn a_host_tells_how_long_a_connection_is_idle() {
+    let ledger = [(SendCause::Opening, 40_010), (SendCause::ApplicationIdle, 3_000_000)];
+    let verdict = of_host(&Trace::open(), true, &ledger);
+    for direction in &verdict.directions {
+        let sum_ns: u64 = direction.shares.iter().map(|share| share.ns).sum();
+        assert_eq!(sum_ns, verdict.duration_ns);
+    }
+    assert_eq!(verdict.diagnosis, "neither application has sent anything");
+}
+
+/// A connection whose frames are gone: who called whom the ports say, and what took no time is not its cause.
+#[test]
+fn a_host_without_frames_names_what_it_knows() {
+    let ledger = [(SendCause::Link, 50), (SendCause::Closed, 60_000_000)];
+    let verdict = of_host(&Trace::default(), false, &ledger);
+    assert_eq!((&*verdict.server, &*verdict.client), ("192.0.2.2:80", "192.0.2.1:4000"));
+    assert_eq!((verdict.vantage, verdict.direction), (Vantage::Server, 1), "{}", verdict.text());
+    assert_eq!((verdict.cause, &*verdict.diagnosis), (Cause::Closed, "nothing was left to send"));
+}
+
+/// What the host measured is less than the one round trip that its recorder still shows.
+#[test]
+fn a_hosts_least_round_trip_counts() {
+    let mut trace = Trace::default();
+    trace.client(0, 1, 100, 1);
+    trace.server(900_000, 1, 0, 101);
+    let verdict = of_host(&trace, true, &[(SendCause::AwaitingAcknowledgment, 900_000)]);
+    assert_eq!(verdict.round_trip.unwrap().least_ns, 40_000_000);
 }

@@ -216,6 +216,7 @@ fn random_loss() {
         let hurt = [Cause::FastRecovery, Cause::CongestionWindow, Cause::Timeout, Cause::TailLoss];
         let sum: f64 = hurt.iter().map(|&cause| verdict.per_cent(0, cause)).sum();
         assert!(sum > 70.0, "{}", show(verdict));
+        assert!(verdict.remedy.starts_with("mend the loss of the path"), "{}", show(verdict));
     }
     assert!(verdicts[0].has(Sign::RandomLoss));
 }
@@ -435,6 +436,8 @@ fn a_path_that_reorders() {
         assert!(verdict.has(Sign::Reordering) || verdict.has(Sign::ReorderingMistaken), "{}", show(verdict));
         let counts = verdict.directions[0].retransmissions;
         assert!(counts.spurious + counts.needless >= counts.total / 3, "nothing was lost: {}", show(verdict));
+        // Rates are never below what was carried.
+        assert!(!verdict.diagnosis.contains("losses of"), "{}", show(verdict));
     }
 }
 

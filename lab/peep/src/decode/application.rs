@@ -115,6 +115,8 @@ fn ftp(bytes: &[u8], is_command: bool) -> Option<Layer> {
                 layer.field("command", verb.name());
                 clean(format!("{} {argument}", verb.name()).trim_end().as_bytes())
             }
+            // It may be a part of a password's command.
+            Err(_) if is_command => "...".to_owned(),
             _ => clean(line),
         };
         layer.field(if is_command { "line" } else { "reply" }, &words);
