@@ -28,7 +28,8 @@ const COMMANDS: &str = "\
   d, u    delete it, or do not         s N FILE save its Nth attachment
   l, +, - the list, its next page      /WORDS   find in senders, subjects and texts; / alone is all
   q       leave, removing what is deleted       x  leave, removing nothing
-d, u and s are about the message that was read last.
+h, d, u, r, R and f are about the message that was read last, or about the one whose NUMBER follows; s is
+about the one that was read last.
 ";
 
 /// A message of the list.
@@ -164,13 +165,19 @@ impl Reader<'_> {
             show(&self.list());
             return Ok(true);
         }
-        if let Ok(number) = line.parse::<usize>() {
-            let row = number.checked_sub(1).filter(|row| *row < self.rows.len());
-            let row = row.ok_or_else(|| Failure::usage(format!("there is no message {number}")))?;
-            self.read(row)?;
+        if line.parse::<usize>().is_ok() {
+            self.read(self.row(line)?)?;
             return Ok(true);
         }
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            // Of another message than the one that was read last.
+            "h" | "d" | "u" | "r" | "R" | "f" if !rest.is_empty() => self.current = Some(self.row(rest)?),
+            "l" | "+" | "-" | "n" | "w" | "q" | "x" if !rest.is_empty() => {
+                return Err(Failure::usage(format!("{word} takes nothing more; ? shows the commands")));
+            }
+            _ => {}
+        }
         match word {
             "" | "l" => show(&self.list()),
             "+" => self.turn(self.page.saturating_add(1)),
@@ -182,7 +189,8 @@ impl Reader<'_> {
             "h" => show(&format!("{}\n", self.document(self.current()?)?.header.join("\n"))),
             "d" => {
                 self.flag(Flags::TRASHED, Flags::NONE)?;
-                show("removed when you leave by q; u takes that back\n");
+                let number = self.current()? + 1;
+                show(&format!("message {number} is removed when you leave by q; u takes that back\n"));
             }
             "u" => self.flag(Flags::NONE, Flags::TRASHED)?,
             "s" => self.save(rest)?,
@@ -196,6 +204,14 @@ impl Reader<'_> {
             _ => show(COMMANDS),
         }
         Ok(true)
+    }
+
+    /// The message with a number.
+    fn row(&self, number: &str) -> Result<usize, Failure> {
+        let number = number.trim();
+        let row = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        row.filter(|row| *row < self.rows.len())
+            .ok_or_else(|| Failure::usage(format!("there is no message {number:?}")))
     }
 
     fn from(&self) -> Result<String, Failure> {

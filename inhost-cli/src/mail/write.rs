@@ -48,9 +48,15 @@ pub(super) fn compose(
         // The end of the input forgets nothing silently: the text is kept.
         let question = "send, edit, attach, write, forget (s e a w x)? ";
         let Ok(line) = kept(ENDING, || editor.readline(question)) else {
-            let path = std::env::temp_dir().join(format!("inhost-mail-{}.eml", std::process::id()));
-            save(&composition, &path)?;
-            return Err(Failure::operation(format!("not sent; what you wrote is in {}", path.display())));
+            let path = draft_file(&composition.to_file())?;
+            let attached = match composition.attachments.len() {
+                0 => "",
+                _ => "; its attachments are not",
+            };
+            return Err(Failure::operation(format!(
+                "not sent; what you wrote is in {}{attached}",
+                path.display()
+            )));
         };
         let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         match word {
@@ -58,10 +64,17 @@ pub(super) fn compose(
                 Ok(()) => return Ok(true),
                 Err(failure) => show(&format!("{failure}\n")),
             },
-            "e" => edit(&mut composition)?,
+            "e" => {
+                if let Err(failure) = edit(&mut composition) {
+                    show(&format!("{failure}\n"));
+                }
+            }
             "a" => attach(&mut composition, Path::new(rest.trim())),
             "w" => match save(&composition, Path::new(rest.trim())) {
-                Ok(()) => return Ok(false),
+                Ok(()) if composition.attachments.is_empty() => return Ok(false),
+                Ok(()) => {
+                    show("the draft has the text alone: the attachments are still here, and not in it\n")
+                }
                 Err(failure) => show(&format!("{failure}\n")),
             },
             "x" => return Ok(false),
@@ -95,14 +108,23 @@ fn edit(composition: &mut Composition) -> Result<(), Failure> {
     };
     let status = Command::new(name).args(arguments).arg(&path).status();
     let edited = fs::read(&path);
-    let _ = fs::remove_file(&path);
-    let status =
-        status.map_err(|e| Failure::operation(format!("the editor {name} cannot start: {e}; set EDITOR")))?;
-    if !status.success() {
-        return Err(Failure::operation(format!("the editor {name} failed ({status}); nothing was sent")));
+    // What was written and is not taken stays.
+    let is_new = edited.as_ref().is_ok_and(|edited| *edited != composition.to_file().as_bytes());
+    let kept = if is_new { format!("; what you wrote is in {}", path.display()) } else { String::new() };
+    let taken = match (status, edited) {
+        (Err(e), _) => Err(format!("the editor {name} cannot start: {e}; set EDITOR")),
+        (Ok(status), _) if !status.success() => {
+            Err(format!("the editor {name} failed ({status}); nothing was sent{kept}"))
+        }
+        (Ok(_), Err(e)) => Err(format!("cannot read what was written: {e}")),
+        (Ok(_), Ok(edited)) => {
+            String::from_utf8(edited).map_err(|_| format!("the text is not UTF-8; nothing was sent{kept}"))
+        }
+    };
+    if taken.is_ok() || !is_new {
+        let _ = fs::remove_file(&path);
     }
-    let edited = edited.map_err(|e| Failure::operation(format!("cannot read what was written: {e}")))?;
-    composition.take_file(&String::from_utf8_lossy(&edited));
+    composition.take_file(&taken.map_err(Failure::operation)?);
     Ok(())
 }
 

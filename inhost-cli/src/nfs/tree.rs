@@ -303,7 +303,11 @@ impl Work<'_> {
         let removing = self.remote.rpc().clock().timeout(CLEAR_WITHIN, self.remote.remove(&part));
         match removing.await {
             Ok(Ok(()) | Err(ClientError::Refused { status: Status::NOENT, .. })) => why.into(),
-            _ => TreeError::Left(why, part),
+            // It may never have been made.
+            Ok(Err(ClientError::Refused { .. })) if self.remote.file_or_link(&part).await.is_err() => {
+                why.into()
+            }
+            _ => TreeError::Left(why, part.replace("//", "/")),
         }
     }
     async fn send_names(&mut self, from: &VirtualPath, to: &str, depth: usize) -> Result<(), TreeError> {

@@ -150,7 +150,9 @@ impl Output {
     pub fn end(mut self) -> Result<(), Failure> {
         if let Form::Stream(stream) = &mut self.form {
             if !stream.was_seen() {
-                return Err(Failure::operation("no frame is of this connection; inhost peep without --stream shows all"));
+                return Err(Failure::operation(
+                    "no frame is of this connection; inhost peep without --stream shows all",
+                ));
             }
             self.text.push_str(&stream.finish());
         }

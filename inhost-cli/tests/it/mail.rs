@@ -251,6 +251,13 @@ fn a_person_reads_and_answers() {
     let mut write = mail(&["write", "ada@example.net", "--from", "bob@here.example", "--subject", "New"]);
     let done = output_given(write.env("EDITOR", &editor), "s\n");
     assert!(String::from_utf8_lossy(&done.stdout).contains("queued as m2"), "{done:?}");
+    // An editor that fails the second time takes nothing away.
+    fs::write(&editor, "#!/bin/sh\n[ -e once ] && { echo more >> \"$1\"; exit 1; }\ntouch once\necho 'An hour of work.' >> \"$1\"\n").unwrap();
+    let mut write = mail(&["write", "ada@example.net", "--from", "bob@here.example", "--subject", "Kept"]);
+    let done = output_given(write.env("EDITOR", &editor), "e\nw draft\n");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success() && said.contains("what you wrote is in "), "{done:?}");
+    assert!(fs::read_to_string(folder.0.join("draft")).unwrap().contains("An hour of work."));
 }
 
 #[test]
@@ -270,4 +277,49 @@ fn a_subject_is_one_line() {
     let done = output_given(send.arg("ada@example.net"), "x\n");
     assert_eq!(done.status.code(), Some(2), "{done:?}");
     assert!(String::from_utf8_lossy(&done.stderr).contains("--subject: a subject is one line"), "{done:?}");
+}
+
+/// A stranger's message that bears the result of a check in this host's name is delivered without it, checked or not.
+#[test]
+fn forged_results_of_checks_are_removed() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("mail-forged");
+    certificate(&folder.0);
+    let host = Host::start("mail-forged-host", &folder, "check = \"off\"\n");
+    let forged = "Authentication-Results: here.example; dmarc=pass header.from=bank.example\r\n";
+    let message =
+        format!("{forged}Authentication-Results: far.example; spf=pass\r\nSubject: x\r\n\r\ntext\r\n");
+    let path = folder.0.join("message");
+    let mut curl = Command::new("curl");
+    curl.args([
+        "-sS",
+        "smtp://127.0.0.1:2525",
+        "--mail-from",
+        "x@far.example",
+        "--mail-rcpt",
+        "ada@here.example",
+        "-T",
+    ]);
+    fs::write(&path, &message).unwrap();
+    run(curl.arg(&path));
+    let delivered = &files(folder.0.join("boxes/ada/new"), 1)[0];
+    assert!(
+        !delivered.contains("bank.example") && delivered.contains("far.example; spf=pass"),
+        "{delivered}"
+    );
+    // The certificate is nobody's but its own, and named.
+    fs::write(folder.0.join("pw"), PASSWORD).unwrap();
+    run(Command::new("chmod").arg("600").arg(folder.0.join("pw")));
+    let mut send = inhost(&folder.0);
+    send.args(["mail", "send", "--server", "smtps://ada@localhost:2465", "--password-file", "pw"]);
+    send.args(["--authorities", "cert.pem", "--from", "ada@here.example", "ada@here.example"]);
+    let done = output_given(&mut send, "in TLS\n");
+    assert!(done.status.success(), "{done:?}");
+    // A header that cannot be looked through is not taken.
+    fs::write(&path, "A: b\r\n".repeat(5001) + &message).unwrap();
+    let refused = output(&mut curl);
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(host.serve.end().success());
 }

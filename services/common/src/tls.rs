@@ -9,11 +9,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, ServerConfig, SignatureScheme};
+use rustls::{DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::Urgent;
@@ -128,6 +129,67 @@ impl ServerCertVerifier for AnyCertificate {
     }
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Takes what the authorities have signed, and a certificate that is one of those that were named.
+#[derive(Debug)]
+pub struct KnownCertificate {
+    signed: Arc<WebPkiServerVerifier>,
+    named: Vec<CertificateDer<'static>>,
+}
+
+impl KnownCertificate {
+    /// Both `authorities` and `named` certify others; a server may also have one of `named` itself, as one that was signed by
+    /// nobody else.
+    pub fn new(
+        authorities: &[CertificateDer<'static>],
+        named: Vec<CertificateDer<'static>>,
+    ) -> Result<KnownCertificate, TlsError> {
+        let mut roots = RootCertStore::empty();
+        let (taken, _) = roots.add_parsable_certificates(authorities.iter().chain(&named).cloned());
+        if taken == 0 {
+            return Err(TlsError::Pem("no certificate authority is known".into()));
+        }
+        let signed = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+            .build()
+            .map_err(|error| TlsError::Pem(error.to_string()))?;
+        Ok(KnownCertificate { signed, named })
+    }
+}
+
+impl ServerCertVerifier for KnownCertificate {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.named.iter().any(|named| named.as_ref() == certificate.as_ref()) {
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.signed.verify_server_cert(certificate, between, name, ocsp, now)
+    }
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls12_signature(message, certificate, signed)
+    }
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls13_signature(message, certificate, signed)
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.signed.supported_verify_schemes()
     }
 }
 

@@ -5,13 +5,11 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inhost_common::tls::{AnyCertificate, provider};
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use inhost_common::tls::{AnyCertificate, KnownCertificate, provider};
 use rustls::client::{ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConnection, DigitallySignedStruct, NamedGroup, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConnection, NamedGroup};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{TlsError, TlsStream};
@@ -56,19 +54,8 @@ impl TlsClient {
                 .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
                 .with_no_client_auth(),
             Trust::Authorities(known) => {
-                let known = known.clone();
-                let mut roots = RootCertStore::empty();
-                let (taken, _) = roots.add_parsable_certificates(known.iter().cloned());
-                if taken == 0 {
-                    return Err(TlsError::Pem("no certificate authority is known".into()));
-                }
-                let signed = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
-                    .build()
-                    .map_err(|error| TlsError::Pem(error.to_string()))?;
-                builder
-                    .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(KnownCertificate { signed, known }))
-                    .with_no_client_auth()
+                let verifier = KnownCertificate::new(&[], known.clone())?;
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
             }
         };
         config.resumption = Resumption::store(Arc::new(Tickets::default()));
@@ -152,47 +139,5 @@ impl ClientSessionStore for Tickets {
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
         // The newest lives longest; the older ones are for when a server gives none in return.
         self.with(|kept| kept.tls13.pop_back())
-    }
-}
-
-/// Takes what the authorities have signed, and a certificate that is one of those that were named.
-#[derive(Debug)]
-struct KnownCertificate {
-    signed: Arc<WebPkiServerVerifier>,
-    known: Vec<CertificateDer<'static>>,
-}
-
-impl ServerCertVerifier for KnownCertificate {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        between: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.known.iter().any(|known| known.as_ref() == certificate.as_ref()) {
-            return Ok(ServerCertVerified::assertion());
-        }
-        self.signed.verify_server_cert(certificate, between, name, ocsp, now)
-    }
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signed.verify_tls12_signature(message, certificate, signed)
-    }
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signed.verify_tls13_signature(message, certificate, signed)
-    }
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.signed.supported_verify_schemes()
     }
 }

@@ -608,6 +608,18 @@ impl Dialogue {
         self.actions.push_back(Action::Ready);
     }
 
+    /// What came of each recipient of a message whose connection is lost, where the server had taken it for any: RFC 2033 has an
+    /// answer for each. For the others it is sent again.
+    pub fn outcomes_so_far(&mut self) -> Option<Vec<Outcome>> {
+        let is_taken = |of: &Option<Outcome>| matches!(of, Some(Outcome::Accepted(_)));
+        let transaction = self.transaction.take_if(|of| of.outcomes.iter().any(is_taken))?;
+        let lost = || {
+            let reply = Reply::new(451, "4.4.2", "The connection was lost before the answer");
+            Outcome::Refused(Step::End, reply)
+        };
+        Some(transaction.outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(lost)).collect())
+    }
+
     fn queue(&mut self, expected: Expected, line: String) {
         self.queued.push_back((expected, line.into_bytes()));
     }

@@ -119,6 +119,16 @@ fn lmtp_answers_for_each_recipient() {
         Outcome::Impossible(_) => 0,
     });
     assert_eq!(codes.collect::<Vec<_>>(), [250, 550, 452]);
+    // A server that leaves behind its first answer has taken the message for that recipient.
+    client.begin(&transaction(&["c@d.example", "e@d.example"]));
+    client.hear("250 Ok\r\n250 Ok\r\n250 Ok\r\n354 Go\r\n");
+    client.dialogue.body_sent(500, client.now);
+    client.hear("250 Ok\r\n");
+    client.dialogue.closed(client.now);
+    let outcomes = client.dialogue.outcomes_so_far().unwrap();
+    assert!(matches!(&outcomes[0], Outcome::Accepted(reply) if reply.code == 250));
+    assert!(matches!(&outcomes[1], Outcome::Refused(Step::End, reply) if reply.code == 451));
+    assert_eq!(client.dialogue.outcomes_so_far(), None);
 }
 
 /// spec: RFC3207 §4, RFC4954 §4

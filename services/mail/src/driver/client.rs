@@ -94,6 +94,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         body: &Body,
     ) -> Result<Vec<Outcome>, ConnectionError> {
         self.dialogue.begin(transaction, self.host.now());
+        match self.take_to_end(body).await {
+            Ok(outcomes) => Ok(outcomes),
+            Err(error) => {
+                let outcomes = self.dialogue.outcomes_so_far().ok_or(error)?;
+                // Nothing more can be sent.
+                self.stream = None;
+                Ok(outcomes)
+            }
+        }
+    }
+    async fn take_to_end(&mut self, body: &Body) -> Result<Vec<Outcome>, ConnectionError> {
         let mut outcomes = None;
         loop {
             while let Some(action) = self.dialogue.action() {

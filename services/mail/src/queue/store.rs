@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -219,6 +221,13 @@ pub(crate) struct Store {
     pub(super) has_new_files: bool,
 }
 
+/// Makes a file that is its owner's alone, and one that is there, too: it has messages. SQLite gives its other files the same
+/// mode.
+fn own(path: &Path) -> io::Result<()> {
+    let made = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    made.set_permissions(fs::Permissions::from_mode(0o600))
+}
+
 impl Store {
     /// Opens the queue in `folder`, and makes it where there is none; in memory without one.
     pub fn open(folder: Option<&Path>) -> Result_<Store> {
@@ -227,7 +236,9 @@ impl Store {
             Some(folder) => {
                 make_folder(folder)?;
                 make_folder(&folder.join("text"))?;
-                Connection::open(folder.join("queue.sqlite"))?
+                let path = folder.join("queue.sqlite");
+                own(&path).map_err(|error| StoreError::Io(path.clone(), error))?;
+                Connection::open(path)?
             }
         };
         db.busy_timeout(std::time::Duration::from_secs(10))?;

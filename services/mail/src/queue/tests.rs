@@ -35,8 +35,13 @@ fn claim(queue: &Queue, now_s: u64) -> Vec<Batch> {
 
 #[test]
 fn recipients_leave_one_by_one_and_the_message_with_the_last() {
+    use std::os::unix::fs::PermissionsExt;
     let folder = tempdir("leave");
+    // One that was made before, for all to read.
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
     let queue = Queue::open(&folder).unwrap();
+    let mode = std::fs::metadata(folder.join("queue.sqlite")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "messages are in it");
     let _lock = block_on(queue.lock()).unwrap();
     assert!(matches!(block_on(Queue::open(&folder).unwrap().lock()), Err(StoreError::Locked)));
     let id = block_on(queue.add(message(&["x@b.example", "y@c.example", "z@b.example"], 100))).unwrap();

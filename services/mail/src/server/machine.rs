@@ -167,6 +167,8 @@ pub struct Session {
     client: Rc<Client>,
     envelope: Option<Rc<Envelope>>,
     phase: Phase,
+    /// AUTH was said: lines that are not commands may be a name and a password.
+    expects_secrets: bool,
     message: Option<Message>,
     actions: VecDeque<Action>,
     input: Vec<u8>,
@@ -187,6 +189,7 @@ impl Session {
             client: Rc::new(Client::new(address)),
             envelope: None,
             phase: Phase::Waiting(Waiting::Stage(Stage::Connect)),
+            expects_secrets: false,
             message: None,
             actions: VecDeque::from([Action::Ask(Stage::Connect)]),
             input: Vec::new(),
@@ -428,13 +431,17 @@ impl Session {
             let step = core::str::from_utf8(text).map_or(Step::Wrong, |text| auth.respond(text));
             return self.auth_step(step, now);
         }
+        let parsed = core::str::from_utf8(text).map_err(|_| CommandError::Arguments("that is not UTF-8"));
+        let parsed = parsed.and_then(Command::parse);
+        self.expects_secrets &= parsed.is_err();
         let shown = match text.get(..5) {
             Some(verb) if verb.eq_ignore_ascii_case(b"AUTH ") => &b"AUTH (not shown)"[..],
+            // A client that did not wait for the refusal of its AUTH.
+            _ if self.expects_secrets => b"(not shown)",
             _ => text,
         };
         self.trace.say(Speaker::Client, shown, now);
-        let parsed = core::str::from_utf8(text).map_err(|_| CommandError::Arguments("that is not UTF-8"));
-        match parsed.and_then(Command::parse) {
+        match parsed {
             Ok(command) => self.command(command, now),
             Err(CommandError::Unknown) => {
                 self.error(Reply::new(500, "5.5.2", "There is no such command"), now)
@@ -653,6 +660,7 @@ impl Session {
     }
 
     fn auth(&mut self, mechanism: &str, initial: Option<&str>, now: Instant) {
+        self.expects_secrets = true;
         let refusal = if !self.config.auth {
             Some(Reply::new(502, "5.5.1", "Nobody can log in here"))
         } else if self.client.hello.is_empty() {

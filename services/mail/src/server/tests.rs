@@ -181,6 +181,12 @@ fn passwords_are_for_tls_and_are_not_in_the_trace() {
     assert_eq!(server.session.client().protocol(true), "UTF8SMTPSA");
     let trace = server.session.trace().to_string();
     assert!(!trace.contains("AGFk") && !trace.contains("cGFz"), "{trace}");
+    // A client that does not wait for the answer to AUTH, which refuses it.
+    let mut server = Server::new(ServerConfig::default());
+    let codes = server.codes(format!("{GREETING}AUTH LOGIN\r\nYWRh\r\ncGFzcw==\r\nNOOP\r\nWIZ\r\n"));
+    assert_eq!(codes, [220, 250, 502, 500, 500, 250, 500]);
+    let trace = server.session.trace().to_string();
+    assert!(!trace.contains("YWRh") && !trace.contains("cGFz") && trace.contains("WIZ"), "{trace}");
 }
 
 #[test]

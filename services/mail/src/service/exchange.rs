@@ -1,12 +1,17 @@
 //! What this host accepts, from whom, and where it goes.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use bytes::Bytes;
 use inhost_base::{Cidr, IpAddr};
 use inhost_common::SessionEvent;
 use inhost_common::users::{Authenticate, ThreadAuthenticator, Verdict as Password};
-use inhost_mailauth::{CheckConfig, Envelope as Origin, Verdict as Judgement, without_forged_results};
+use inhost_mailauth::{
+    CheckConfig, Envelope as Origin, HEADER_BYTES_LIMIT, MessageError, Verdict as Judgement,
+    without_forged_results,
+};
 use inhost_names::Names;
 use inhost_socket::Host;
 use tracing::info;
@@ -107,10 +112,12 @@ impl Exchange {
         let rules = self.rules();
         let now_s = (self.unix_time)().as_secs();
         let is_own = may_relay(client, &rules);
-        let (body, results) = match is_own || rules.check == Check::Off {
-            true => (body, String::new()),
-            false => self.judge(client, envelope, body, &rules, now_s).await?,
+        let results = match is_own || rules.check == Check::Off {
+            true => String::new(),
+            false => self.judge(client, envelope, &body, &rules, now_s).await?,
         };
+        // A signature may cover what is removed here, so it was checked before.
+        let body = self.without_forgeries(body, &rules.host_name).await?;
         let mut head = results + &received(client, envelope, &rules.host_name, now_s);
         if is_own {
             head += &self.completed(&body, &rules.host_name, now_s).await;
@@ -146,28 +153,27 @@ impl Exchange {
         }
     }
 
-    /// Checks who sent a message; gives it without forged results, and a line that tells what was found.
+    /// Checks who sent a message; a line that tells what was found.
     async fn judge(
         &self,
         client: &Client,
         envelope: &Envelope,
-        body: Body,
+        body: &Body,
         rules: &Rules,
         now_s: u64,
-    ) -> Result<(Body, String), Reply> {
-        if body.size_bytes() > CHECKED_BYTES as u64 {
-            return Ok((body, String::new()));
+    ) -> Result<String, Reply> {
+        match (body.size_bytes() > CHECKED_BYTES as u64, rules.check) {
+            (false, _) => {}
+            (true, Check::Reject) => {
+                return Err(Reply::new(552, "5.3.4", "A message of more than 64 MiB cannot be checked"));
+            }
+            (true, _) => return Ok(String::new()),
         }
         let _turn = match body.is_in_memory() {
             true => None,
             false => Some(self.turns.next().await),
         };
-        let theirs = body.clone();
-        let text = match body.is_in_memory() {
-            true => theirs.read(CHECKED_BYTES),
-            false => blocking::unblock(move || theirs.read(CHECKED_BYTES)).await,
-        };
-        let text = text.map_err(|_| Reply::new(452, "4.3.1", "The message cannot be read again"))?;
+        let text = read(body, CHECKED_BYTES).await?;
         let sender = envelope.mail.sender.as_ref().map(ToString::to_string).unwrap_or_default();
         let origin = Origin::new(client.address.address.to_canonical(), &client.hello, &sender);
         let config = CheckConfig::new(&rules.host_name);
@@ -187,21 +193,35 @@ impl Exchange {
                 _ => {}
             }
         }
-        let body = match without_forged_results(&text, &[&rules.host_name]) {
-            Ok(std::borrow::Cow::Owned(text)) => Body::new(text),
-            _ => body,
+        Ok(report.field())
+    }
+
+    /// A message without results of checks that say they are this host's, whoever sent it (RFC 8601 §5).
+    async fn without_forgeries(&self, body: Body, host_name: &str) -> Result<Body, Reply> {
+        let unreadable =
+            |why: MessageError| Reply::new(550, "5.6.0", format!("The message is not taken: {why}"));
+        let header = read(&body, HEADER_BYTES_LIMIT).await?;
+        if let Cow::Borrowed(_) = without_forged_results(&header, &[host_name]).map_err(unreadable)? {
+            return Ok(body);
+        }
+        if body.size_bytes() > CHECKED_BYTES as u64 {
+            let text = "The message has an Authentication-Results in this host's name, and is too large to remove it";
+            return Err(Reply::new(550, "5.7.1", text));
+        }
+        let _turn = match body.is_in_memory() {
+            true => None,
+            false => Some(self.turns.next().await),
         };
-        Ok((body, report.field()))
+        let text = read(&body, CHECKED_BYTES).await?;
+        Ok(match without_forged_results(&text, &[host_name]).map_err(unreadable)? {
+            Cow::Owned(text) => Body::new(text),
+            Cow::Borrowed(_) => body,
+        })
     }
 
     /// What a user's message lacks (RFC 6409 §8).
     async fn completed(&self, body: &Body, host_name: &str, now_s: u64) -> String {
-        let theirs = body.clone();
-        let header = match body.is_in_memory() {
-            true => theirs.read(HEADER_BYTES),
-            false => blocking::unblock(move || theirs.read(HEADER_BYTES)).await,
-        };
-        let Ok(header) = header else { return String::new() };
+        let Ok(header) = read(body, HEADER_BYTES).await else { return String::new() };
         let mut lines = String::new();
         if !has_field(&header, "Date") {
             lines += &format!("Date: {}\r\n", date(now_s));
@@ -212,6 +232,16 @@ impl Exchange {
         }
         lines
     }
+}
+
+/// The beginning of a message.
+async fn read(body: &Body, limit_bytes: usize) -> Result<Bytes, Reply> {
+    let theirs = body.clone();
+    let text = match body.is_in_memory() {
+        true => theirs.read(limit_bytes),
+        false => blocking::unblock(move || theirs.read(limit_bytes)).await,
+    };
+    text.map_err(|_| Reply::new(452, "4.3.1", "The message cannot be read again"))
 }
 
 /// Whether a client may send to anybody.
