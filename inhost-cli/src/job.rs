@@ -10,6 +10,7 @@ use crate::output::{show, show_octets};
 use crate::through::HostChoice;
 use crate::time::{now_s, relative};
 use desk::{Desk, Place};
+use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_common::Cleaner;
 use inhost_jobs::codec::{After, Array, Job, Submission};
@@ -22,10 +23,14 @@ use inhost_socket::Host;
 use inhost_stack::StackConfig;
 use serde_json::json;
 use std::fmt::Write as _;
+use std::future::pending;
 use std::io::{self, Read, Write as _};
+use std::path::PathBuf;
 
 /// How often a job is looked at whose end is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often the disk of the queue is looked at.
+const LOOK_AT_DISK_EVERY: Duration = Duration::from_secs(1);
 /// Width of the column that says why.
 const WHY: usize = 36;
 
@@ -71,7 +76,8 @@ fn with_desk<T>(
                 .map_err(|e| Failure::operation(format!("the client cannot start: {e}")))?;
             let host = runtime.host().clone();
             let desk = Desk::here(&section, &host)?;
-            runtime.run(work(&desk, &host)).map_err(cannot_wait)?
+            let watch = tell_full_disk(section.folder(), &host);
+            runtime.run(or(work(&desk, &host), watch)).map_err(cannot_wait)?
         }
         Place::There { target, client } => {
             let mut own = ClientHost::start(HostChoice::find(&at.reach)?)?;
@@ -83,6 +89,18 @@ fn with_desk<T>(
         }
     };
     done.map_err(|why| Failure::operation(format!("job: {why}")))
+}
+
+/// Says when the disk of a queue is full: then the states of its jobs are what they were before.
+async fn tell_full_disk<T>(folder: PathBuf, host: &Host) -> T {
+    while !rustix::fs::statvfs(&folder).is_ok_and(|disk| disk.f_bavail == 0) {
+        host.sleep(LOOK_AT_DISK_EVERY).await;
+    }
+    let shown = folder.display();
+    crate::failure::print_error(format_args!(
+        "the disk of {shown} is full: the host cannot note there which jobs have ended; make room"
+    ));
+    pending().await
 }
 
 fn submit(arguments: &JobSubmit) -> Result<(), Failure> {

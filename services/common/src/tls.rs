@@ -9,12 +9,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
+    WantsVerifier,
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::Urgent;
@@ -88,6 +92,22 @@ pub fn read_certificate(
     Ok((chain, read_secret(service, "key", key)?))
 }
 
+/// A client that believes servers which an authority of `roots` has certified.
+pub fn client_of(roots: RootCertStore) -> Result<ClientConfig, TlsError> {
+    Ok(client()?.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// A client that believes the servers which `verifier` does.
+pub fn client_with(verifier: Arc<dyn ServerCertVerifier>) -> Result<ClientConfig, TlsError> {
+    Ok(client()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+fn client() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, TlsError> {
+    ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Config)
+}
+
 /// Takes every certificate, and makes sure that the server has its key: it keeps out those who listen, not those who
 /// stand between (RFC 7435).
 #[derive(Debug)]
@@ -137,6 +157,7 @@ impl ServerCertVerifier for AnyCertificate {
 pub struct KnownCertificate {
     signed: Arc<WebPkiServerVerifier>,
     named: Vec<CertificateDer<'static>>,
+    has_any_name: bool,
 }
 
 impl KnownCertificate {
@@ -154,7 +175,11 @@ impl KnownCertificate {
         let signed = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
             .build()
             .map_err(|error| TlsError::Pem(error.to_string()))?;
-        Ok(KnownCertificate { signed, named })
+        Ok(KnownCertificate { signed, named, has_any_name: false })
+    }
+    /// The same, whatever a server is called that has one of the named certificates itself.
+    pub fn under_any_name(self) -> KnownCertificate {
+        KnownCertificate { has_any_name: true, ..self }
     }
 }
 
@@ -168,6 +193,9 @@ impl ServerCertVerifier for KnownCertificate {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         if self.named.iter().any(|named| named.as_ref() == certificate.as_ref()) {
+            if !self.has_any_name {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+            }
             return Ok(ServerCertVerified::assertion());
         }
         self.signed.verify_server_cert(certificate, between, name, ocsp, now)

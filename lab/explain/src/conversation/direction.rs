@@ -122,8 +122,6 @@ pub(crate) struct Direction {
     pub(super) largest_payload: u32,
     pub(crate) bytes: u64,
     pub(crate) segments: u64,
-    pub(crate) first_data_ns: Option<u64>,
-    pub(crate) last_data_ns: u64,
     pub(crate) peak_rate: super::rate::PeakRate,
     /// Bytes of the last acknowledgments: what is acknowledged at once waited for each other.
     pub(super) merged: super::latest::Latest,
@@ -193,8 +191,6 @@ impl Direction {
             largest_payload: 0,
             bytes: 0,
             segments: 0,
-            first_data_ns: None,
-            last_data_ns: 0,
             peak_rate: Default::default(),
             merged: Default::default(),
         }
@@ -444,8 +440,6 @@ impl Direction {
             self.bytes += u64::from(segment.payload_bytes);
             self.largest_payload = self.largest_payload.max(segment.payload_bytes);
             self.last_is_partial = self.is_partial(segment.payload_bytes);
-            self.first_data_ns.get_or_insert(now_ns);
-            self.last_data_ns = now_ns;
             (self.is_answering, self.kept_ns) = (false, 0);
         }
         self.last_sent_ns = now_ns;

@@ -60,8 +60,7 @@ impl Case<'_> {
     /// The highest rate at which data was acknowledged, in bytes a second: at least the mean, which is all that is known where
     /// holes hide when data arrived.
     fn peak_rate(&self) -> u64 {
-        let of = self.sender();
-        let lasted_ns = of.last_data_ns.saturating_sub(of.first_data_ns.unwrap_or(of.last_data_ns));
+        let (of, lasted_ns) = (self.sender(), self.sender().account.total_ns());
         let mean = if lasted_ns == 0 { 0 } else { figures::window_rate(of.bytes, lasted_ns) };
         of.peak_rate.best().max(mean)
     }

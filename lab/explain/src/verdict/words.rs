@@ -158,7 +158,8 @@ fn takes_late(case: &Case<'_>) -> bool {
 /// Whether most of what was sent again was only late.
 fn is_reordering(case: &Case<'_>) -> bool {
     let (count, ..) = case.sender().retransmissions();
-    2 * case.sender().evidence.count(Sign::ReorderingMistaken) >= count
+    let mistaken = case.sender().evidence.count(Sign::ReorderingMistaken);
+    mistaken > 0 && 2 * mistaken >= count
 }
 fn order_remedy(sender: &str) -> String {
     format!("let the path keep the order of segments, or the {sender} bear it (RACK, tcp_reordering)")

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inhost_common::tls::{AnyCertificate, KnownCertificate, provider};
+use inhost_common::tls::{AnyCertificate, KnownCertificate, client_with, provider};
 use rustls::client::{ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -44,18 +44,10 @@ pub struct TlsClient {
 impl TlsClient {
     /// For a server of this name or address.
     pub fn new(name: &str, trust: &Trust) -> Result<TlsClient, TlsError> {
-        let provider = provider();
-        let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::Config)?;
         let mut config = match trust {
-            Trust::Anybody => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
-                .with_no_client_auth(),
+            Trust::Anybody => client_with(Arc::new(AnyCertificate::new(provider())))?,
             Trust::Authorities(known) => {
-                let verifier = KnownCertificate::new(&[], known.clone())?;
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
+                client_with(Arc::new(KnownCertificate::new(&[], known.clone())?.under_any_name()))?
             }
         };
         config.resumption = Resumption::store(Arc::new(Tickets::default()));

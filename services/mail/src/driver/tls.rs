@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use inhost_common::tls::TlsError;
-use inhost_common::tls::{AnyCertificate, KnownCertificate, certificates, provider, server_config};
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::ServerCertVerifier;
+use inhost_common::tls::{
+    AnyCertificate, KnownCertificate, certificates, client_of, client_with, provider, server_config,
+};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -41,32 +41,24 @@ pub struct TlsClient {
 impl TlsClient {
     /// Servers are believed that an authority of `roots` has certified.
     pub fn new(roots: RootCertStore) -> Result<TlsClient, TlsError> {
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
-        TlsClient::of(verifier.map_err(|error| TlsError::Pem(error.to_string()))?)
+        TlsClient::of(client_of(roots)?)
     }
-    fn of(verifier: Arc<dyn ServerCertVerifier>) -> Result<TlsClient, TlsError> {
-        let connector = |verifier| {
-            let builder = ClientConfig::builder_with_provider(provider())
-                .with_safe_default_protocol_versions()
-                .map_err(TlsError::Config)?;
-            let config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
-            Ok(TlsConnector::from(Arc::new(config)))
-        };
-        let unverified = connector(Arc::new(AnyCertificate::new(provider())))?;
-        Ok(TlsClient { verified: connector(verifier)?, unverified })
+    fn of(verified: ClientConfig) -> Result<TlsClient, TlsError> {
+        let unverified = client_with(Arc::new(AnyCertificate::new(provider())))?;
+        let connector = |config| TlsConnector::from(Arc::new(config));
+        Ok(TlsClient { verified: connector(verified), unverified: connector(unverified) })
     }
     /// The authorities of the system and those of `file` in PEM, which is read; it may wait for the disk.
     pub fn with_system_roots(file: Option<&Path>) -> Result<TlsClient, TlsError> {
         let authorities = rustls_native_certs::load_native_certs().certs;
-        let named = match file {
-            Some(path) => {
-                let pem = std::fs::read(path)
-                    .map_err(|error| TlsError::Pem(format!("cannot read {}: {error}", path.display())))?;
-                certificates(&pem)?
-            }
-            None => Vec::new(),
+        let Some(path) = file else {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(authorities);
+            return TlsClient::new(roots);
         };
-        TlsClient::of(Arc::new(KnownCertificate::new(&authorities, named)?))
+        let pem = std::fs::read(path)
+            .map_err(|error| TlsError::Pem(format!("cannot read {}: {error}", path.display())))?;
+        TlsClient::of(client_with(Arc::new(KnownCertificate::new(&authorities, certificates(&pem)?)?))?)
     }
     /// A handshake with the server `name`; with `verified` its certificate has to be right.
     pub(super) async fn connect<S>(&self, stream: S, name: &str, verified: bool) -> io::Result<MaybeTls<S>>

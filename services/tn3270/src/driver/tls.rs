@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use inhost_base::Duration;
 use inhost_common::Clock;
-use inhost_common::tls::{AnyCertificate, KnownCertificate, TlsError, certificates, provider, server_config};
-use rustls::client::WebPkiServerVerifier;
+use inhost_common::tls::{
+    AnyCertificate, KnownCertificate, TlsError, certificates, client_of, client_with, provider, server_config,
+};
+use rustls::RootCertStore;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client};
@@ -47,30 +48,22 @@ pub struct TlsClient(TlsConnector);
 impl TlsClient {
     /// Servers are believed that an authority of `roots` has certified.
     pub fn new(roots: RootCertStore) -> Result<TlsClient, TlsError> {
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
-        TlsClient::of(verifier.map_err(|error| TlsError::Pem(error.to_string()))?)
+        Ok(TlsClient(TlsConnector::from(Arc::new(client_of(roots)?))))
     }
     fn of(verifier: Arc<dyn ServerCertVerifier>) -> Result<TlsClient, TlsError> {
-        let config = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::Config)?
-            .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
-        Ok(TlsClient(TlsConnector::from(Arc::new(config))))
+        Ok(TlsClient(TlsConnector::from(Arc::new(client_with(verifier)?))))
     }
     /// The authorities of the system and those of `file` in PEM, which is read; it may wait for the disk.
     pub fn with_system_roots(file: Option<&Path>) -> Result<TlsClient, TlsError> {
         let authorities = rustls_native_certs::load_native_certs().certs;
-        let named = match file {
-            Some(path) => {
-                let pem = std::fs::read(path)
-                    .map_err(|error| TlsError::Pem(format!("cannot read {}: {error}", path.display())))?;
-                certificates(&pem)?
-            }
-            None => Vec::new(),
+        let Some(path) = file else {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(authorities);
+            return TlsClient::new(roots);
         };
-        TlsClient::of(Arc::new(KnownCertificate::new(&authorities, named)?))
+        let pem = std::fs::read(path)
+            .map_err(|error| TlsError::Pem(format!("cannot read {}: {error}", path.display())))?;
+        TlsClient::of(Arc::new(KnownCertificate::new(&authorities, certificates(&pem)?)?))
     }
     /// Every server is believed: it keeps out those who listen, not those who stand between.
     pub fn unverified() -> Result<TlsClient, TlsError> {
