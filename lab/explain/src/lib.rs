@@ -113,7 +113,7 @@ pub fn live(known: &Known, frames: impl Read, options: &Options) -> Result<Verdi
     table.finish(&mut |over| found = Some(over));
     let found = found.unwrap_or_else(|| {
         let flow = Flow { interface: 0, device: 0, source: known.local, destination: known.remote };
-        let mut unseen = Box::new(conversation::Conversation::unseen(flow.from_client()));
+        let mut unseen = Box::new(conversation::Conversation::unseen(flow.as_of_client()));
         let side = usize::from(unseen.flow.source != known.local);
         known.agreed.iter().for_each(|agreed| unseen.knows(side, agreed));
         unseen

@@ -33,7 +33,7 @@ impl Flow {
         Flow { source: self.destination, destination: self.source, ..self }
     }
     /// From the client, which without a SYN is who has the higher port.
-    pub(crate) fn from_client(self) -> Flow {
+    pub(crate) fn as_of_client(self) -> Flow {
         if self.source.port() < self.destination.port() { self.reversed() } else { self }
     }
 }

@@ -52,7 +52,7 @@ impl Table {
             let opened = match segment.flags.syn() {
                 true if segment.flags.ack() => flow.reversed(),
                 true => flow,
-                false => flow.from_client(),
+                false => flow.as_of_client(),
             };
             let mut found = Box::new(Conversation::new(opened, segment));
             if let Some((local, agreed)) = &self.agreed
