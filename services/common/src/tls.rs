@@ -97,6 +97,23 @@ pub fn client_of(roots: RootCertStore) -> Result<ClientConfig, TlsError> {
     Ok(client()?.with_root_certificates(roots).with_no_client_auth())
 }
 
+/// A client that believes the authorities of the system and those of `file` in PEM, and a server with a certificate of that file.
+/// It may wait for the disk.
+///
+/// # Errors
+/// The file cannot be read, or has no certificate.
+pub fn client_of_system(file: Option<&Path>) -> Result<ClientConfig, TlsError> {
+    let authorities = rustls_native_certs::load_native_certs().certs;
+    let Some(path) = file else {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(authorities);
+        return client_of(roots);
+    };
+    let pem =
+        fs::read(path).map_err(|error| TlsError::Pem(format!("cannot read {}: {error}", path.display())))?;
+    client_with(Arc::new(KnownCertificate::new(&authorities, certificates(&pem)?)?))
+}
+
 /// A client that believes the servers which `verifier` does.
 pub fn client_with(verifier: Arc<dyn ServerCertVerifier>) -> Result<ClientConfig, TlsError> {
     Ok(client()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
@@ -163,6 +180,9 @@ pub struct KnownCertificate {
 impl KnownCertificate {
     /// Both `authorities` and `named` certify others; a server may also have one of `named` itself, as one that was signed by
     /// nobody else.
+    ///
+    /// # Errors
+    /// There is no certificate among them that can be read.
     pub fn new(
         authorities: &[CertificateDer<'static>],
         named: Vec<CertificateDer<'static>>,

@@ -104,6 +104,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         }
     }
+    /// Does what the dialogue asks for until it is ready for the next message.
     async fn take_to_end(&mut self, body: &Body) -> Result<Vec<Outcome>, ConnectionError> {
         let mut outcomes = None;
         loop {

@@ -5,9 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use inhost_common::tls::TlsError;
-use inhost_common::tls::{
-    AnyCertificate, KnownCertificate, certificates, client_of, client_with, provider, server_config,
-};
+use inhost_common::tls::{AnyCertificate, client_of, client_of_system, client_with, provider, server_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -50,15 +48,7 @@ impl TlsClient {
     }
     /// The authorities of the system and those of `file` in PEM, which is read; it may wait for the disk.
     pub fn with_system_roots(file: Option<&Path>) -> Result<TlsClient, TlsError> {
-        let authorities = rustls_native_certs::load_native_certs().certs;
-        let Some(path) = file else {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(authorities);
-            return TlsClient::new(roots);
-        };
-        let pem = std::fs::read(path)
-            .map_err(|error| TlsError::Pem(format!("cannot read {}: {error}", path.display())))?;
-        TlsClient::of(client_with(Arc::new(KnownCertificate::new(&authorities, certificates(&pem)?)?))?)
+        TlsClient::of(client_of_system(file)?)
     }
     /// A handshake with the server `name`; with `verified` its certificate has to be right.
     pub(super) async fn connect<S>(&self, stream: S, name: &str, verified: bool) -> io::Result<MaybeTls<S>>

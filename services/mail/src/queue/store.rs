@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
-use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -221,13 +220,6 @@ pub(crate) struct Store {
     pub(super) has_new_files: bool,
 }
 
-/// Makes a file that is its owner's alone, and one that is there, too: it has messages. SQLite gives its other files the same
-/// mode.
-fn own(path: &Path) -> io::Result<()> {
-    let made = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-    made.set_permissions(fs::Permissions::from_mode(0o600))
-}
-
 impl Store {
     /// Opens the queue in `folder`, and makes it where there is none; in memory without one.
     pub fn open(folder: Option<&Path>) -> Result_<Store> {
@@ -237,7 +229,9 @@ impl Store {
                 make_folder(folder)?;
                 make_folder(&folder.join("text"))?;
                 let path = folder.join("queue.sqlite");
-                own(&path).map_err(|error| StoreError::Io(path.clone(), error))?;
+                // It has messages. SQLite gives its other files the same mode.
+                let made = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+                made.map_err(|error| StoreError::Io(path.clone(), error))?;
                 Connection::open(path)?
             }
         };

@@ -19,7 +19,7 @@ use tracing::info;
 use super::LOG;
 use super::boxes::Boxes;
 use super::section::Check;
-use crate::body::{Body, Turns};
+use crate::body::{Body, Turn, Turns};
 use crate::codec::{Recipient, Reply};
 use crate::date::date;
 use crate::driver::{Answer, Mailroom};
@@ -169,10 +169,7 @@ impl Exchange {
             }
             (true, _) => return Ok(String::new()),
         }
-        let _turn = match body.is_in_memory() {
-            true => None,
-            false => Some(self.turns.next().await),
-        };
+        let _turn = self.turn(body).await;
         let text = read(body, CHECKED_BYTES).await?;
         let sender = envelope.mail.sender.as_ref().map(ToString::to_string).unwrap_or_default();
         let origin = Origin::new(client.address.address.to_canonical(), &client.hello, &sender);
@@ -196,7 +193,12 @@ impl Exchange {
         Ok(report.field())
     }
 
-    /// A message without results of checks that say they are this host's, whoever sent it (RFC 8601 §5).
+    /// Few large messages are in memory at a time.
+    async fn turn(&self, body: &Body) -> Option<Turn> {
+        if body.is_in_memory() { None } else { Some(self.turns.next().await) }
+    }
+
+    /// A message without results of checks that say they are this host's, from a stranger or a user (RFC 8601 §5).
     async fn without_forgeries(&self, body: Body, host_name: &str) -> Result<Body, Reply> {
         let unreadable =
             |why: MessageError| Reply::new(550, "5.6.0", format!("The message is not taken: {why}"));
@@ -208,10 +210,7 @@ impl Exchange {
             let text = "The message has an Authentication-Results in this host's name, and is too large to remove it";
             return Err(Reply::new(550, "5.7.1", text));
         }
-        let _turn = match body.is_in_memory() {
-            true => None,
-            false => Some(self.turns.next().await),
-        };
+        let _turn = self.turn(&body).await;
         let text = read(&body, CHECKED_BYTES).await?;
         Ok(match without_forged_results(&text, &[host_name]).map_err(unreadable)? {
             Cow::Owned(text) => Body::new(text),

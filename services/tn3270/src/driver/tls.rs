@@ -7,11 +7,10 @@ use std::sync::Arc;
 use inhost_base::Duration;
 use inhost_common::Clock;
 use inhost_common::tls::{
-    AnyCertificate, KnownCertificate, TlsError, certificates, client_of, client_with, provider, server_config,
+    AnyCertificate, TlsError, client_of, client_of_system, client_with, provider, server_config,
 };
-use rustls::RootCertStore;
-use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client};
@@ -48,26 +47,18 @@ pub struct TlsClient(TlsConnector);
 impl TlsClient {
     /// Servers are believed that an authority of `roots` has certified.
     pub fn new(roots: RootCertStore) -> Result<TlsClient, TlsError> {
-        Ok(TlsClient(TlsConnector::from(Arc::new(client_of(roots)?))))
+        Ok(TlsClient::of(client_of(roots)?))
     }
-    fn of(verifier: Arc<dyn ServerCertVerifier>) -> Result<TlsClient, TlsError> {
-        Ok(TlsClient(TlsConnector::from(Arc::new(client_with(verifier)?))))
+    fn of(config: ClientConfig) -> TlsClient {
+        TlsClient(TlsConnector::from(Arc::new(config)))
     }
     /// The authorities of the system and those of `file` in PEM, which is read; it may wait for the disk.
     pub fn with_system_roots(file: Option<&Path>) -> Result<TlsClient, TlsError> {
-        let authorities = rustls_native_certs::load_native_certs().certs;
-        let Some(path) = file else {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(authorities);
-            return TlsClient::new(roots);
-        };
-        let pem = std::fs::read(path)
-            .map_err(|error| TlsError::Pem(format!("cannot read {}: {error}", path.display())))?;
-        TlsClient::of(Arc::new(KnownCertificate::new(&authorities, certificates(&pem)?)?))
+        Ok(TlsClient::of(client_of_system(file)?))
     }
     /// Every server is believed: it keeps out those who listen, not those who stand between.
     pub fn unverified() -> Result<TlsClient, TlsError> {
-        TlsClient::of(Arc::new(AnyCertificate::new(provider())))
+        Ok(TlsClient::of(client_with(Arc::new(AnyCertificate::new(provider())))?))
     }
     /// A handshake with the server of this name or address, for which it has 30 seconds.
     pub async fn connect<S>(
