@@ -208,6 +208,9 @@ impl Driver for Steered {
     fn advance(&mut self, now: Instant) {
         self.queue.advance(now);
     }
+    fn set_clock(&mut self, clock: Box<dyn Fn() -> Instant + Send>) {
+        self.queue.set_clock(clock);
+    }
     fn frame_format(&self) -> FrameFormat {
         self.queue.frame_format()
     }
