@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::log;
 use crate::registry::{Kind, SERVICES};
 use crate::user;
-pub use check::notes;
+pub use check::note;
 pub use command::run;
 pub use dhcp::Dhcp;
 pub use file::line_of;

@@ -38,13 +38,16 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
     if arguments.live.is_some() {
         let (report, _) = live::judge(&mut open(arguments)?, &only, arguments.top)?;
         let verdicts = &report.conversations;
+        if arguments.json {
+            print(&format!("{}\n", json!(report)))?;
+        }
         if verdicts.is_empty() && only != Choice::All {
             return Err(Failure::operation(
                 "no such connection is open; inhost netstat lists those that are",
             ));
         }
         return match arguments.json {
-            true => print(&format!("{}\n", json!(report))),
+            true => Ok(()),
             false if verdicts.is_empty() => print("no connection is open\n"),
             false => {
                 let columns = columns();
@@ -67,12 +70,6 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
     if let Some(svg) = &arguments.svg {
         draw(&reports, svg)?;
     }
-    if only != Choice::All && reports.iter().all(|(_, report)| report.conversations.is_empty()) {
-        let files = if reports.len() == 1 { "it" } else { "them" };
-        return Err(Failure::operation(format!(
-            "no such connection is in {files}; without --only all are shown"
-        )));
-    }
     match &reports[..] {
         [(_, report)] if arguments.json => print(&format!("{}\n", json!(report))),
         _ if arguments.json => {
@@ -83,6 +80,10 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
         _ => reports.iter().try_for_each(|(path, report)| {
             print(&format!("{}:\n{}", path.display(), text(report, arguments.top)))
         }),
+    }?;
+    match only != Choice::All && reports.iter().all(|(_, report)| report.conversations.is_empty()) {
+        true => Err(Failure::operation("--only chooses no connection; without it all are shown")),
+        false => Ok(()),
     }
 }
 

@@ -147,8 +147,8 @@ pub fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Fail
         ),
     };
     if name.is_empty() {
-        let folder = if file.as_os_str().is_empty() { "the address" } else { &*file.to_string_lossy() };
-        return Err(Failure::usage(format!("{folder}: name a file")));
+        let named = if file.as_os_str().is_empty() { "the address" } else { &*file.to_string_lossy() };
+        return Err(Failure::usage(format!("{named}: name a file")));
     }
     Ok((open(folder)?, VirtualPath::root().join(&name)))
 }

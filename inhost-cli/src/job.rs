@@ -93,7 +93,12 @@ fn with_desk<T>(
 
 /// Says when the disk of a queue is full: then the states of its jobs are what they were before.
 async fn tell_full_disk<T>(folder: PathBuf, host: &Host) -> T {
-    while !rustix::fs::statvfs(&folder).is_ok_and(|disk| disk.f_bavail == 0) {
+    // The last blocks of a disk are root's.
+    let left = |disk: rustix::fs::StatVfs| match rustix::process::geteuid().is_root() {
+        true => disk.f_bfree,
+        false => disk.f_bavail,
+    };
+    while !rustix::fs::statvfs(&folder).is_ok_and(|disk| left(disk) == 0) {
         host.sleep(LOOK_AT_DISK_EVERY).await;
     }
     let shown = folder.display();

@@ -87,7 +87,7 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
         let dropped = dropped.map_or(String::new(), |many| format!(", {many} dropped by the kernel"));
         print_error(format!("{shown} frames chosen of {seen} seen{dropped}"));
     }
-    if is_over && sources.is_live && !ending.is_due() {
+    if is_over && sources.is_live && arguments.interface.is_none() && !ending.is_due() {
         print_error("the host has ended");
     }
     Ok(())

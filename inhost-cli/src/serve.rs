@@ -83,7 +83,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
             }
         })?;
     }
-    config::notes(&config).iter().for_each(|note| warn!(target: "host", "{note}"));
+    config::note(&config).iter().for_each(|note| warn!(target: "host", "{note}"));
     let host = runtime.host().clone();
     let summary = Rc::new(control::Summary::new(&host));
     let sessions = Sessions::default();

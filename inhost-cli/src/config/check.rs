@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::registry::{Kind, SERVICES};
 use inhost_common::service::Service as _;
 use inhost_common::tls::read_secret;
+use inhost_ftp::service::{Ftp, Section};
 use inhost_link::{Spec, Transport};
 use inhost_little::{Little, Service};
 use rustix::fs::{Access, access};
@@ -31,40 +32,28 @@ pub fn forwards(links: &[String]) -> Result<(), Failure> {
 }
 
 /// What is allowed and hardly meant: FTP behind forwards that bring callers to it, and no transfer of theirs.
-pub fn notes(config: &Config) -> Vec<String> {
-    let Some(kind) = SERVICES.iter().find(|kind| kind.name == "ftp" && is_on(config, kind)) else {
-        return Vec::new();
-    };
+pub fn note(config: &Config) -> Option<String> {
+    let kind = SERVICES.iter().find(|kind| kind.name == Ftp::NAME && is_on(config, kind))?;
     let section = config.section(kind);
     let specs: Vec<Spec> = config.link.iter().filter_map(|link| link.parse().ok()).collect();
-    let forwarded: Vec<u16> = specs
-        .iter()
-        .flat_map(|spec| &spec.forwards)
-        .filter(|forward| forward.transport == Transport::Tcp)
-        .map(|forward| forward.to)
-        .collect();
-    let has_callers = ports_of("ftp", section).iter().any(|(_, port)| *port != 0 && forwarded.contains(port));
-    let passive = section.get("passive_ports").and_then(Value::as_str).unwrap_or_default();
-    let (first, last) = passive.split_once('-').unwrap_or((passive, passive));
-    let mut passive_ports = match (first.trim().parse::<u16>(), last.trim().parse()) {
-        (Ok(first), Ok(last)) => first..=last,
-        // None are named, so that any port may be one, and most are not forwarded.
-        _ => 0..=0,
+    let forwards = specs.iter().flat_map(|spec| &spec.forwards);
+    let forwarded: Vec<u16> =
+        forwards.filter(|of| of.transport == Transport::Tcp).map(|forward| forward.to).collect();
+    let mut ports = ports_of(Ftp::NAME, section).into_iter();
+    if !ports.any(|(_, port)| forwarded.contains(&port)) {
+        return None;
+    }
+    let passive = section.clone().try_into::<Section>().ok()?.ports().ok()?;
+    let what = match passive {
+        None => "ftp.passive_ports is not set".to_owned(),
+        Some(mut ports) => {
+            format!("no link forwards {} of ftp.passive_ports", ports.find(|port| !forwarded.contains(port))?)
+        }
     };
-    let missing = passive_ports.find(|port| !forwarded.contains(port)).filter(|_| has_callers);
-    let missing = missing.map(|port| match port {
-        0 => "ftp.passive_ports is not set".to_owned(),
-        port => format!("no link forwards {port} of ftp.passive_ports"),
-    });
-    missing
-        .map(|what| {
-            format!(
-                "{what}, but a link forwards FTP: passive transfers of its callers fail; give passive_ports = \"50000-50001\" \
-                 and forward=127.0.0.1:50000->50000,forward=127.0.0.1:50001->50001"
-            )
-        })
-        .into_iter()
-        .collect()
+    Some(format!(
+        "{what}, but a link forwards FTP: passive transfers of its callers fail; give passive_ports = \"50000-50001\" and \
+         forward=127.0.0.1:50000->50000,forward=127.0.0.1:50001->50001"
+    ))
 }
 
 /// Keys whose 0 means that nothing listens.

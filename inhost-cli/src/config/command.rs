@@ -29,9 +29,8 @@ fn run_check(arguments: &Check) -> Result<(), Failure> {
     if arguments.json {
         let report = match &checked {
             Ok((config, services)) => {
-                let notes = check::notes(config);
-                let links = &config.link;
-                json!({ "file": file.path, "ok": true, "links": links, "services": services, "notes": notes, "error": null })
+                let (links, note) = (&config.link, check::note(config));
+                json!({ "file": file.path, "ok": true, "links": links, "services": services, "note": note, "error": null })
             }
             Err(failure) => json!({ "file": file.path, "ok": false, "error": failure.to_string() }),
         };
@@ -43,7 +42,7 @@ fn run_check(arguments: &Check) -> Result<(), Failure> {
         let links = links.collect::<Vec<_>>().join(", ");
         let services = if services.is_empty() { "none".to_owned() } else { services.join(", ") };
         print(&format!("{} is right\n  links     {links}\n  services  {services}\n", file.path.display()))?;
-        check::notes(&config).iter().try_for_each(|note| print(&format!("  note      {note}\n")))?;
+        check::note(&config).iter().try_for_each(|note| print(&format!("  note      {note}\n")))?;
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ pub struct Wrong {
 const NUMBERS: [(&str, &str); 4] = [
     ("expected u8", "expected a number from 0 to 255"),
     ("expected u16", "expected a number from 0 to 65535"),
-    ("expected u32", "expected a whole number that is not negative"),
+    ("expected u32", "expected a number from 0 to 4294967295"),
     ("expected u64", "expected a whole number that is not negative"),
 ];
 

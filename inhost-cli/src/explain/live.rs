@@ -4,7 +4,6 @@ use super::Choice;
 use crate::failure::Failure;
 use crate::time::unix_time;
 use inhost_event::SendCause;
-use inhost_explain::capture::Reader;
 use inhost_explain::{Agreed, Known, Options, Report};
 use inhost_runtime::control::{Client, ClientError};
 use serde_json::{Value, json};
@@ -23,8 +22,7 @@ pub fn judge(client: &mut Client, only: &Choice, top: usize) -> Result<(Report, 
     let mut known: Vec<Known> = sockets.iter().filter_map(known).collect();
     known.retain(|of| only.has(&of.local.to_string(), &of.remote.to_string()));
     known.sort_by_key(|of| std::cmp::Reverse(lost_ns(of)));
-    let mut report = Report::default();
-    report.conversations_left_out = known.len().saturating_sub(top) as u64;
+    let left_out = known.len().saturating_sub(top);
     known.truncate(top);
     let (_, file) = client.request(&json!({"op": "record"})).map_err(asked)?;
     let mut frames = Vec::new();
@@ -36,10 +34,9 @@ pub fn judge(client: &mut Client, only: &Choice, top: usize) -> Result<(Report, 
         inhost_explain::live(of, &frames[..], &Options::default())
             .map_err(|why| Failure::operation(format!("the recorder's file is not understood: {why}")))
     };
-    let mut recorded = Reader::new(&frames[..]).ok();
-    while let Some(Ok(Some(_))) = recorded.as_mut().map(Reader::next_frame) {
-        report.frames += 1;
-    }
+    // What the recorder holds of frames is counted as in any capture; connections are those of the host.
+    let mut report = inhost_explain::explain(&frames[..], &Options::default()).unwrap_or_default();
+    report.conversations_left_out = left_out as u64;
     report.conversations = known.iter().map(judge).collect::<Result<_, _>>()?;
     Ok((report, frames))
 }

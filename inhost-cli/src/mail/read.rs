@@ -28,8 +28,8 @@ const COMMANDS: &str = "\
   d, u    delete it, or do not         s N FILE save its Nth attachment
   l, +, - the list, its next page      /WORDS   find in senders, subjects and texts; / alone is all
   q       leave, removing what is deleted       x  leave, removing nothing
-h, d, u, r, R and f are about the message that was read last, or about the one whose NUMBER follows; s is
-about the one that was read last.
+h, d, u, r, R and f are about the message whose NUMBER follows; without one, as s, about the message that was
+read or named last.
 ";
 
 /// A message of the list.

@@ -300,13 +300,13 @@ impl Work<'_> {
     }
     /// Removes what is unfinished at the server, because of `why`.
     async fn clear(&self, why: ClientError, part: String) -> TreeError {
-        let removing = self.remote.rpc().clock().timeout(CLEAR_WITHIN, self.remote.remove(&part));
-        match removing.await {
-            Ok(Ok(()) | Err(ClientError::Refused { status: Status::NOENT, .. })) => why.into(),
-            // It may never have been made.
-            Ok(Err(ClientError::Refused { .. })) if self.remote.file_or_link(&part).await.is_err() => {
-                why.into()
-            }
+        let clock = self.remote.rpc().clock();
+        if let Ok(Ok(())) = clock.timeout(CLEAR_WITHIN, self.remote.remove(&part)).await {
+            return why.into();
+        }
+        // It may never have been made.
+        match clock.timeout(CLEAR_WITHIN, self.remote.file_or_link(&part)).await {
+            Ok(Err(ClientError::Refused { status: Status::NOENT, .. })) => why.into(),
             _ => TreeError::Left(why, part.replace("//", "/")),
         }
     }

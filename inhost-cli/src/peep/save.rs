@@ -58,7 +58,7 @@ impl Saved {
         private.write(true).create(true).truncate(true).mode(0o600);
         let to: Box<dyn Write> = match path.to_str() {
             Some("-") => Box::new(io::stdout()),
-            // Frames have what people typed, passwords among it.
+            // Frames have what people typed, passwords among that.
             _ => Box::new(private.open(path).map_err(|why| failed(why.to_string()))?),
         };
         let writer = PcapNgWriter::new(BufWriter::with_capacity(BUFFER_BYTES, to));

@@ -73,7 +73,8 @@ pub(crate) fn frames(recorder: &Recorder, info: &SocketInfo) -> io::Result<Vec<u
     Ok(writer.into_inner())
 }
 
-/// The verdict on a connection, from what the host knows at `now_ns`, as the recorder has the time, and what that holds. It takes some milliseconds.
+/// The verdict on a connection, from what the host knows and what the recorder holds. `now_ns` is the time of both, in
+/// nanoseconds since 1970. It takes some milliseconds.
 pub(crate) fn verdict(info: &SocketInfo, frames: &[u8], now_ns: Option<u64>) -> Result<Verdict, String> {
     let (Some(remote), Some(tcp)) = (info.remote, &info.tcp) else {
         return Err("not a connection".to_owned());

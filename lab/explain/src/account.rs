@@ -277,13 +277,9 @@ impl Account {
             *ns = (u128::from(*ns) * u128::from(total_ns) / u128::from(part_ns.max(1))) as u64;
         }
         // Rounding leaves a few nanoseconds.
-        let (largest, _) = Cause::ALL
-            .iter()
-            .map(|&of| (of, settled[of as usize]))
-            .max_by_key(|of| of.1)
-            .unwrap_or((Cause::Unknown, 0));
-        let largest = if part_ns == 0 { Cause::Unknown } else { largest };
-        settled[largest as usize] += total_ns - settled.iter().sum::<u64>();
+        let largest =
+            Cause::ALL.iter().copied().max_by_key(|&of| settled[of as usize]).filter(|_| part_ns > 0);
+        settled[largest.unwrap_or(Cause::Unknown) as usize] += total_ns - settled.iter().sum::<u64>();
         self.replace(settled);
     }
     pub(crate) fn of(&self, cause: Cause) -> u64 {

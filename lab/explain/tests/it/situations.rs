@@ -436,7 +436,7 @@ fn a_path_that_reorders() {
         assert!(verdict.has(Sign::Reordering) || verdict.has(Sign::ReorderingMistaken), "{}", show(verdict));
         let counts = verdict.directions[0].retransmissions;
         assert!(counts.spurious + counts.needless >= counts.total / 3, "nothing was lost: {}", show(verdict));
-        // Rates are never below what was carried.
+        // Late is not lost.
         assert!(!verdict.diagnosis.contains("losses of"), "{}", show(verdict));
     }
 }
