@@ -328,6 +328,8 @@ pub enum RetransmittedWhy {
     TailProbe,
     /// A zero-window probe.
     Probe,
+    /// The peer's window, or the path for its size, had refused it: nothing was lost.
+    Refused,
 }
 
 /// The sender's windows, after a change worth telling.

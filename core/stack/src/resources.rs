@@ -69,9 +69,7 @@ impl Resources {
         now: Instant,
         sink: &'a mut dyn Sink,
     ) -> inhost_tcp::Environment<'a> {
-        let Resources { memory, random, marks_layers, .. } = self;
-        let (pool, marks_layers) = (memory.pool_mut(), *marks_layers);
-        inhost_tcp::Environment { now, socket, pool, random, sink, marks_layers }
+        inhost_tcp::Environment::new(now, socket, self.memory.pool_mut(), sink, self.marks_layers)
     }
     /// Whether sinks are told the layers.
     pub(crate) fn marks_layers(&self) -> bool {

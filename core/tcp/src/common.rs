@@ -3,7 +3,9 @@
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::round_trip::RoundTrip;
-use crate::{Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, SoftError, StreamError};
+use crate::{
+    Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open, SoftError, StreamError,
+};
 use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
 use inhost_event::{Event, Mask, StateChanged, TcpState};
@@ -14,38 +16,75 @@ pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
 /// Largest shift of a window (RFC 7323 §2.3).
 pub(crate) const MAX_SCALE: u8 = 14;
 
+/// What every path of IPv6's takes (RFC 8200 §5): 1280 bytes less headers. No search for the path MTU goes below it there.
+pub(crate) const IPV6_LEAST_MSS: u16 = 1220;
+
 /// What the sender and the receiver have in common.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Common {
     // Many connections share one: the stack writes each once, and gives it back.
     #[cfg_attr(feature = "freeze", serde(skip))]
-    pub config: Arc<Config>,
-    pub state: TcpState,
-    pub flags: ConnectionFlags,
+    config: Arc<Config>,
+    state: TcpState,
+    flags: ConnectionFlags,
     /// Largest payload that the peer said it takes.
-    pub peer_mss: u16,
+    peer_mss: u16,
     /// Largest payload that the path allows, options not counted.
-    pub path_mss: u16,
+    path_mss: u16,
     /// The same when the connection began: what the peer was offered.
-    pub offered_mss: u16,
+    offered_mss: u16,
     /// Added to the host's time to make our timestamps (RFC 7323 §5.4).
-    pub timestamp_offset: u32,
-    /// The path's round trip, as the sender measures it.
-    pub round_trip: RoundTrip,
+    timestamp_offset: u32,
+    round_trip: RoundTrip,
     /// How the connection opened, as far as data came with the SYNs.
-    pub fast_open: FastOpenState,
+    fast_open: FastOpenState,
     /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
-    pub linger_at: Instant,
+    linger_at: Instant,
     /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
     /// milliseconds.
-    pub(super) challenged_at: u32,
-    pub(super) challenges: u8,
-    pub error: Option<ConnectionError>,
-    pub soft_error: Option<SoftError>,
+    challenged_at: u32,
+    challenges: u8,
+    error: Option<ConnectionError>,
+    soft_error: Option<SoftError>,
 }
 
 impl Common {
+    /// Of a connection that is born in `state`, on a path that takes segments of `path_mss`.
+    pub fn new(config: &Arc<Config>, state: TcpState, open: &Open, path_mss: u16) -> Self {
+        let mut flags = ConnectionFlags::default();
+        flags.set(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
+        flags.set(ConnectionFlags::SYN_DUE, !open.syn_was_sent);
+        flags.set(ConnectionFlags::SYN_HELD, open.hold_syn);
+        Common {
+            config: Arc::clone(config),
+            state,
+            flags,
+            // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
+            peer_mss: open.default_mss,
+            path_mss,
+            offered_mss: path_mss,
+            timestamp_offset: open.timestamp_offset,
+            round_trip: RoundTrip::default(),
+            fast_open: FastOpenState::None,
+            linger_at: Instant::FAR_FUTURE,
+            challenged_at: 0,
+            challenges: 0,
+            error: None,
+            soft_error: None,
+        }
+    }
+    /// Checks a thawed one, and gives it its configuration.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(&mut self, config: Arc<Config>) -> Result<(), inhost_base::freeze::Invalid> {
+        self.config = config;
+        self.round_trip.check()
+    }
+    /// The configuration, shared or of its own.
+    #[inline(always)]
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
     /// The configuration, to be changed for this connection alone: it is shared until the first change.
     pub fn config_mut(&mut self) -> &mut Config {
         Arc::make_mut(&mut self.config)
@@ -56,11 +95,93 @@ impl Common {
         (now.as_millis() as u32).wrapping_add(self.timestamp_offset)
     }
 
+    /// The state of RFC 9293 §3.3.2.
+    #[inline(always)]
+    pub fn state(&self) -> TcpState {
+        self.state
+    }
+    /// Whether all of `flags` are set.
+    #[inline(always)]
+    pub fn has(&self, flags: ConnectionFlags) -> bool {
+        self.flags.contains(flags)
+    }
+    pub fn set(&mut self, flags: ConnectionFlags, on: bool) {
+        self.flags.set(flags, on);
+    }
+    /// How the connection opened, as far as data came with the SYNs.
+    pub fn fast_open(&self) -> FastOpenState {
+        self.fast_open
+    }
+    pub fn set_fast_open(&mut self, state: FastOpenState) {
+        self.fast_open = state;
+    }
+    /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
+    #[inline(always)]
+    pub fn linger_at(&self) -> Instant {
+        self.linger_at
+    }
+    pub fn linger_until(&mut self, at: Instant) {
+        self.linger_at = at;
+    }
+    /// Why the connection ended, when it did not end by both sides closing.
+    pub fn error(&self) -> Option<ConnectionError> {
+        self.error
+    }
+    /// The latest trouble that did not end the connection.
+    pub fn soft_error(&self) -> Option<SoftError> {
+        self.soft_error
+    }
+    pub fn set_soft_error(&mut self, error: Option<SoftError>) {
+        self.soft_error = error;
+    }
+    /// The connection is over.
+    pub fn end(&mut self, error: Option<ConnectionError>, env: &mut Environment<'_>) {
+        self.linger_at = Instant::FAR_FUTURE;
+        self.flags.remove(ConnectionFlags::SYN_DUE);
+        self.enter(TcpState::Closed, env);
+        self.error = error;
+    }
+
+    // The path's round trip, as the sender measures it.
+
+    pub fn round_trip(&self) -> &RoundTrip {
+        &self.round_trip
+    }
+    /// `bytes` more are acknowledged, and `outstanding_bytes` are out: [`RoundTrip::acknowledged`].
+    pub fn measured(
+        &mut self,
+        bytes: u32,
+        outstanding_bytes: u32,
+        measured: Option<Duration>,
+        echoed: Option<Duration>,
+    ) {
+        self.round_trip.acknowledged(bytes, outstanding_bytes, measured, echoed, &self.config);
+    }
+    pub fn round_trip_mut(&mut self) -> &mut RoundTrip {
+        &mut self.round_trip
+    }
+    /// The time-out before doubling.
+    pub fn base_timeout(&self) -> Duration {
+        self.round_trip.base_timeout(&self.config)
+    }
+    /// The time-out as it stands (RFC 6298 §5.5).
+    pub fn timeout(&self) -> Duration {
+        self.round_trip.timeout(&self.config)
+    }
+
     /// Moves to `state` and says so.
     pub fn enter(&mut self, state: TcpState, env: &mut Environment<'_>) {
         let from = core::mem::replace(&mut self.state, state);
-        let socket = env.socket;
+        let socket = env.socket();
         env.emit(Mask::CONNECTION, || Event::StateChanged(StateChanged { socket, from, to: state }));
+    }
+
+    /// Our FIN is acknowledged, and the peer may send on; for a time only, where nobody reads it.
+    pub fn enter_fin_wait_2(&mut self, env: &mut Environment<'_>) {
+        self.enter(TcpState::FinWait2, env);
+        if self.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
+            self.linger_at = env.now() + self.config.fin_wait_2;
+        }
     }
 
     // What each state of RFC 9293 §3.3.2 allows.
@@ -103,6 +224,21 @@ impl Common {
         self.config.policy.delayed_ack == DelayedAck::Adaptive
     }
 
+    /// Largest payload that the peer said it takes.
+    pub fn peer_mss(&self) -> u16 {
+        self.peer_mss
+    }
+    /// Largest payload that the path allows, options not counted.
+    pub fn path_mss(&self) -> u16 {
+        self.path_mss
+    }
+    pub fn set_path_mss(&mut self, bytes: u16) {
+        self.path_mss = bytes;
+    }
+    /// Largest payload that we said we take.
+    pub fn offered_mss(&self) -> u16 {
+        self.offered_mss.min(self.config.mss_limit_bytes)
+    }
     /// Largest payload that both the peer and the path allow, options included.
     pub fn largest_mss(&self) -> u16 {
         self.peer_mss.min(self.path_mss)
@@ -165,6 +301,17 @@ impl Common {
             && !self.flags.contains(ConnectionFlags::ACTIVE_OPEN)
             && !self.is_early()
     }
+    /// Why the connection ends by a reset of the peer's.
+    pub fn reset_error(&self) -> Option<ConnectionError> {
+        match self.state {
+            TcpState::SynReceived if self.flags.contains(ConnectionFlags::ACTIVE_OPEN) => {
+                Some(ConnectionError::Refused)
+            }
+            // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
+            TcpState::Closing | TcpState::LastAck => None,
+            _ => Some(ConnectionError::Reset),
+        }
+    }
     /// Why the connection ends after `timed_out`: that, or the ICMP error before it where the policy says so.
     pub fn timed_out(&self, timed_out: ConnectionError) -> ConnectionError {
         match self.soft_error.filter(|_| self.config.policy.soft_errors_name_timeouts) {
@@ -188,6 +335,26 @@ impl Common {
             }
             None => Ok(()),
         }
+    }
+    /// Counts a challenge acknowledgment; false when this second's are spent.
+    // spec: RFC5961 7-1
+    pub fn may_challenge(&mut self, now: Instant) -> bool {
+        if let Some(interval) = self.config.policy.challenge_interval {
+            let at = now.as_millis() as u32;
+            let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.challenged_at)));
+            let may = self.challenges == 0 || passed >= interval;
+            if may {
+                (self.challenged_at, self.challenges) = (at, 1);
+            }
+            return may;
+        }
+        let second = (now.as_nanos() / 1_000_000_000) as u32;
+        if second != self.challenged_at {
+            (self.challenged_at, self.challenges) = (second, 0);
+        }
+        let may = self.challenges < self.config.challenge_limit_per_second;
+        self.challenges += u8::from(may);
+        may
     }
 }
 

@@ -260,24 +260,24 @@ pub struct Spent {
 
 impl AgreedDetail {
     pub(crate) fn of(common: &Common) -> Self {
-        let has = |flag| common.flags.contains(flag);
+        let has = |flag| common.has(flag);
         AgreedDetail {
             active: has(ConnectionFlags::ACTIVE_OPEN),
             timestamps: has(ConnectionFlags::TIMESTAMPS),
             window_scaling: has(ConnectionFlags::SCALING),
             sack: has(ConnectionFlags::SACK),
             ecn: has(ConnectionFlags::ECN),
-            fast_open: common.fast_open.text(),
-            peer_segment_bytes: common.peer_mss,
-            path_segment_bytes: common.path_mss,
-            offered_segment_bytes: common.offered_mss.min(common.config.mss_limit_bytes),
+            fast_open: common.fast_open().text(),
+            peer_segment_bytes: common.peer_mss(),
+            path_segment_bytes: common.path_mss(),
+            offered_segment_bytes: common.offered_mss(),
         }
     }
 }
 
 impl OptionsDetail {
     pub(crate) fn of(common: &Common) -> Self {
-        let config = &common.config;
+        let config = common.config();
         OptionsDetail {
             nagle: config.nagle,
             pacing: config.pacing,

@@ -1,26 +1,49 @@
 //! What a connection is lent for one call, and what it is born with.
 
-use inhost_base::{Instant, Key, Random, Sequence};
+use inhost_base::{Instant, Key, Sequence};
 use inhost_buf::Pool;
 use inhost_event::{Event, Layer, Mask, Sink};
+use inhost_wire::tcp::FastOpenCookie;
 
 /// Lent to a [`Connection`](crate::Connection) for one call.
 pub struct Environment<'a> {
-    /// The time of the call. It does not go back; when it does, no time is taken to have passed.
-    pub now: Instant,
-    /// The connection's socket, for the events.
-    pub socket: Key,
-    /// Where buffers come from and go to.
-    pub pool: &'a mut Pool,
-    /// The host's randomness.
-    pub random: &'a mut Random,
-    /// The event sink.
-    pub sink: &'a mut dyn Sink,
-    /// Whether the sink is told the layers of the call ([`Mask::LAYER`]).
-    pub marks_layers: bool,
+    now: Instant,
+    socket: Key,
+    pool: &'a mut Pool,
+    sink: &'a mut dyn Sink,
+    marks_layers: bool,
 }
 
-impl Environment<'_> {
+impl<'a> Environment<'a> {
+    /// For a call at `now`, which does not go back; when it does, no time is taken to have passed. Buffers come from `pool` and
+    /// go there. `sink` is told the events, as `socket`'s, and with `marks_layers` the layers of the call ([`Mask::LAYER`]).
+    #[inline(always)]
+    pub fn new(
+        now: Instant,
+        socket: Key,
+        pool: &'a mut Pool,
+        sink: &'a mut dyn Sink,
+        marks_layers: bool,
+    ) -> Self {
+        Environment { now, socket, pool, sink, marks_layers }
+    }
+    /// The time of the call.
+    #[inline(always)]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+    #[inline(always)]
+    pub(crate) fn socket(&self) -> Key {
+        self.socket
+    }
+    /// Where buffers come from and go to.
+    #[inline(always)]
+    pub fn pool(&mut self) -> &mut Pool {
+        self.pool
+    }
+    pub(crate) fn marks_layers(&self) -> bool {
+        self.marks_layers
+    }
     /// Tells the sink, when it wants to know.
     pub(crate) fn emit(&mut self, kind: Mask, build: impl FnOnce() -> Event) {
         self.sink.emit(kind, self.now, build);
@@ -42,7 +65,7 @@ impl Environment<'_> {
 }
 
 /// What the host decides for a new connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Open {
     /// The first sequence number: clock-driven and keyed (RFC 9293 §3.4.1), the stack's to make.
     pub initial_sequence: Sequence,
@@ -52,4 +75,15 @@ pub struct Open {
     pub path_mtu_mss: u16,
     /// What the peer takes when it names no maximum: 536 for IPv4, 1220 for IPv6 (RFC 9293 §3.7.1).
     pub default_mss: u16,
+    /// Our SYN is held back until [`Connection::release_syn`](crate::Connection::release_syn): data queued by then goes with
+    /// it.
+    pub hold_syn: bool,
+    /// The SYN-ACK was sent before, as a stateless SYN cookie, and the peer's acknowledgment follows (RFC 4987 §3.6). It
+    /// yields no round-trip sample, because the time of the transmission is not known.
+    pub syn_was_sent: bool,
+    /// The cookie of our first SYN, and whether it goes in the form of the experiment; an empty one asks for a cookie.
+    pub fast_open: Option<(FastOpenCookie, bool)>,
+    /// The data queued before our SYN leaves goes with it, up to this payload, which the peer is known to accept; 0 for
+    /// none (RFC 7413 §4.1.2).
+    pub syn_data_mss: u16,
 }

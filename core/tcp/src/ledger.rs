@@ -112,13 +112,13 @@ impl Accounts {
     }
     /// Emits the causes of both ledgers.
     pub fn emit_causes(&self, env: &mut Environment<'_>) {
-        let (socket, send, receive) = (env.socket, self.send_cause(), self.receive_cause());
+        let (socket, send, receive) = (env.socket(), self.send_cause(), self.receive_cause());
         env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
     }
     /// Updates the receive ledger's cause. Emits both causes if it changed, or if the send ledger's cause `changed`.
     #[inline]
     pub fn update_receiving(&mut self, cause: ReceiveCause, mut changed: bool, env: &mut Environment<'_>) {
-        changed |= self.receive_waits_for(cause, env.now);
+        changed |= self.receive_waits_for(cause, env.now());
         if changed {
             self.emit_causes(env);
         }

@@ -7,35 +7,28 @@
 //! is on [`Connection`] itself. Ports in the headers it makes are 0, for the stack to fill in.
 //!
 //! ```
-//! use inhost_base::{Instant, Key, Random, Sequence};
-//! use inhost_buf::{Pool, Slices};
+//! use inhost_base::{Instant, Key, Sequence};
+//! use inhost_buf::{Full, Pool, Slices};
 //! use inhost_event::Ignore;
-//! use inhost_tcp::{Blocked, Config, Connection, Ecn, Environment, Header, Open, SegmentOutput};
+//! use inhost_tcp::{Config, Connection, Ecn, Environment, Header, Open, SegmentOutput};
 //! use std::sync::Arc;
 //!
 //! struct Count(usize);
 //! impl SegmentOutput for Count {
-//!     fn segment(&mut self, header: &Header, _payload: Slices<'_>, _ecn: Ecn) -> Result<(), Blocked> {
+//!     fn segment(&mut self, header: &Header, _payload: Slices<'_>, _ecn: Ecn) -> Result<(), Full> {
 //!         assert!(header.flags.syn());
 //!         self.0 += 1;
 //!         Ok(())
 //!     }
 //! }
-//! let (mut pool, mut random, mut sink) = (Pool::new(1 << 20), Random::from_number(1), Ignore);
-//! let mut env = Environment {
-//!     now: Instant::ZERO,
-//!     socket: Key::from_bits(0),
-//!     pool: &mut pool,
-//!     random: &mut random,
-//!     sink: &mut sink,
-//!     marks_layers: false,
-//! };
-//! let open = Open { initial_sequence: Sequence(7), timestamp_offset: 0, path_mtu_mss: 1460, default_mss: 536 };
+//! let (mut pool, mut sink) = (Pool::new(1 << 20), Ignore);
+//! let mut env = Environment::new(Instant::ZERO, Key::from_bits(0), &mut pool, &mut sink, false);
+//! let open = Open { initial_sequence: Sequence(7), path_mtu_mss: 1460, default_mss: 536, ..Open::default() };
 //! let mut connection = Connection::connect(&Arc::new(Config::default()), open, &mut env);
 //! let mut sent = Count(0);
 //! connection.transmit(&mut env, 10, &mut sent);
 //! assert_eq!(sent.0, 1);
-//! assert!(!connection.wants_transmit(env.now) && connection.deadline() > env.now);
+//! assert!(!connection.wants_transmit(env.now()) && connection.deadline() > env.now());
 //! ```
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -76,7 +69,7 @@ pub use inhost_congestion::{
 pub use inhost_wire::Ecn;
 pub use inhost_wire::tcp::{PlainHeader, TcpHeader as Header};
 pub use ledger::{Ledgers, ReceiveLedger, SendLedger};
-pub use outcome::{Blocked, Changes, Outcome, ResetReply, SegmentOutput, SendHow};
+pub use outcome::{Changes, Outcome, ResetReply, SegmentOutput, SendHow};
 pub use policy::{DelayedAck, Policy, PushPlacement};
 pub use receiver::ReceiveView;
 pub use sender::{SendQueue, SendView};

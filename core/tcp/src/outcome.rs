@@ -2,7 +2,7 @@
 
 use crate::{Ecn, Header, PlainHeader};
 use inhost_base::Sequence;
-use inhost_buf::{Shareable, Slices};
+use inhost_buf::{Full, Shareable, Slices};
 use inhost_event::Drop;
 use inhost_wire::tcp::{Flags, TcpOptions};
 
@@ -112,11 +112,12 @@ impl Default for SendHow {
 
 /// Takes the segments of one pass of [`Connection::transmit`](crate::Connection::transmit).
 pub trait SegmentOutput {
-    /// Takes one segment whole, or says why not and takes nothing of it. `ecn` belongs into the IP header.
-    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked>;
+    /// Takes one segment whole, or nothing of it: the device is full, or the neighbour's address is not known yet. `ecn`
+    /// belongs into the IP header.
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full>;
     /// As [`SegmentOutput::segment`], for a header with nothing out of the ordinary.
     #[inline]
-    fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+    fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full> {
         self.segment(&header.full(), payload, ecn)
     }
     /// As [`SegmentOutput::segment`], for a payload that [may be shared](inhost_buf::Frame::share).
@@ -126,7 +127,7 @@ pub trait SegmentOutput {
         payload: Slices<'_>,
         shareable: Shareable<'_>,
         ecn: Ecn,
-    ) -> Result<(), Blocked> {
+    ) -> Result<(), Full> {
         let _ = shareable;
         self.segment(header, payload, ecn)
     }
@@ -152,7 +153,7 @@ pub trait SegmentOutput {
         segment_bytes: u16,
         sums: &[Option<u16>],
         ecn: Ecn,
-    ) -> Result<u32, Blocked> {
+    ) -> Result<u32, Full> {
         let (length, step) = (payload.len(), usize::from(segment_bytes.max(1)));
         let mut taken = 0;
         while taken < length {
@@ -168,18 +169,11 @@ pub trait SegmentOutput {
             match self.segment(&header, part, ecn) {
                 Ok(()) => taken += part.len(),
                 Err(_) if taken > 0 => break,
-                Err(blocked) => return Err(blocked),
+                Err(Full) => return Err(Full),
             }
         }
         Ok(taken as u32)
     }
-}
-
-/// Why a segment could not leave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Blocked {
-    /// The device is full, or the neighbour's address is not known yet.
-    Link,
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(crate) struct RoundTrip {
     /// A SYN was lost.
     syn_was_lost: bool,
     /// How often the time-out was doubled.
-    pub backoff: u8,
+    backoff: u8,
 }
 
 impl RoundTrip {
@@ -112,6 +112,18 @@ impl RoundTrip {
     pub fn after_lost_syn(&mut self) {
         self.syn_was_lost = true;
         self.backoff = 0;
+    }
+    /// How often the time-out was doubled.
+    pub fn backoff(&self) -> u8 {
+        self.backoff
+    }
+    /// The doubling ends.
+    pub fn end_back_off(&mut self) {
+        self.backoff = 0;
+    }
+    /// The time-out need not have been doubled the last time.
+    pub fn revert_back_off(&mut self) {
+        self.backoff -= 1;
     }
     /// The timer expired.
     // spec: RFC6298 5-4

@@ -118,6 +118,7 @@ impl Note {
                     RetransmittedWhy::Fast => "acknowledgments tell of a loss",
                     RetransmittedWhy::TailProbe => "tail probe",
                     RetransmittedWhy::Probe => "window probe",
+                    RetransmittedWhy::Refused => "refused before",
                 };
                 format!("retransmitted {} bytes from {}: {why}", of.payload_bytes, of.sequence.0)
             }

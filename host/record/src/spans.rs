@@ -104,5 +104,6 @@ fn why(of: RetransmittedWhy) -> &'static str {
         RetransmittedWhy::Fast => "fast",
         RetransmittedWhy::TailProbe => "tail probe",
         RetransmittedWhy::Probe => "window probe",
+        RetransmittedWhy::Refused => "refused before",
     }
 }

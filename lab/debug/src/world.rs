@@ -475,6 +475,7 @@ impl World {
                     RetransmittedWhy::Fast => "acknowledgments tell of a loss",
                     RetransmittedWhy::TailProbe => "a probe of the tail",
                     RetransmittedWhy::Probe => "a probe of the window",
+                    RetransmittedWhy::Refused => "it was refused before",
                 };
                 let initial = self.looked[end.number()].state["send"]["initial"].as_u64().unwrap_or(0);
                 let number = of.sequence.0.wrapping_sub(initial as u32);

@@ -373,24 +373,18 @@ fn connect(
         return Err(ConnectError::InUse);
     }
     let own = tcp.map(Arc::new);
-    let open = sockets.open(&path, local, remote, now);
+    let mut open = sockets.open(&path, local, remote, now);
     let key = sockets.next_tcp_id().ok_or(ConnectError::TooManySockets)?;
-    let config = own.as_ref().unwrap_or(sockets.tcp_config());
-    let mut connection = Connection::connect(config, open, &mut env.tcp(key.key()));
     let mut flags = if link.is_some() { TcpSocketFlags::BOUND } else { TcpSocketFlags::default() };
     if fast_open != FastOpenCall::Off {
-        let can_wait = sockets.listening_mut().fast_open().prepare(
-            &mut connection,
-            remote.address,
-            fast_open_without_cookie,
-            open.default_mss,
-            now,
-        );
-        if can_wait && fast_open == FastOpenCall::OnFirstSend {
-            connection.hold_syn();
-            flags = flags.union(TcpSocketFlags::DEFERRED);
-        }
+        let calls = sockets.listening_mut().fast_open();
+        calls.prepare(&mut open, remote.address, fast_open_without_cookie, now);
+        // What bears data may wait for it.
+        open.hold_syn = open.syn_data_mss > 0 && fast_open == FastOpenCall::OnFirstSend;
+        flags = if open.hold_syn { flags.union(TcpSocketFlags::DEFERRED) } else { flags };
     }
+    let config = own.as_ref().unwrap_or(sockets.tcp_config());
+    let connection = Connection::connect(config, open, &mut env.tcp(key.key()));
     let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
     let key = sockets.add_flow(flow, name_hash, env.pool()).ok_or(ConnectError::TooManySockets)?;
     sockets.set_route(key, source_route);

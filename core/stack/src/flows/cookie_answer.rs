@@ -11,9 +11,9 @@ use crate::sockets::Sockets;
 use crate::tcp::TcpSocketFlags;
 use alloc::sync::Arc;
 use inhost_base::Duration;
-use inhost_buf::{Packet, Slices};
+use inhost_buf::{Full, Packet, Slices};
 use inhost_event::{Drop, Ignore};
-use inhost_tcp::{Blocked, Config, Connection, Ecn, Header, Open, SegmentOutput};
+use inhost_tcp::{Config, Connection, Ecn, Header, Open, SegmentOutput};
 use inhost_wire::tcp::{Flags, TcpOptions};
 
 /// How long after the last cookie of a listener acknowledgments are looked at for one: twice as long as they hold.
@@ -23,7 +23,7 @@ const LOOKED_FOR: Duration = Duration::from_secs(256);
 struct First(Option<Header>);
 
 impl SegmentOutput for First {
-    fn segment(&mut self, header: &Header, _payload: Slices<'_>, _ecn: Ecn) -> Result<(), Blocked> {
+    fn segment(&mut self, header: &Header, _payload: Slices<'_>, _ecn: Ecn) -> Result<(), Full> {
         self.0 = Some(*header);
         Ok(())
     }
@@ -81,10 +81,10 @@ impl IncomingSyn<'_> {
         // A connection that was not established causes no events.
         let mut ignore = Ignore;
         let mut environment = env.resources().for_tcp(self.listener.key(), now, &mut ignore);
-        let mut connection = Connection::accept(config, open, self.header, false, &mut environment);
+        let mut connection = Connection::accept(config, open, self.header, &mut environment);
         let mut first = First(None);
         connection.transmit(&mut environment, 1, &mut first);
-        connection.clear(environment.pool);
+        connection.clear(environment.pool());
         first.0
     }
 
@@ -141,12 +141,11 @@ impl IncomingSyn<'_> {
         let path = self.route_back(sockets, env)?;
         let open = Open {
             initial_sequence: self.header.acknowledgment.back(1),
+            syn_was_sent: true,
             ..sockets.open(&path, local, remote, env.now())
         };
         let key = sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
-        let mut environment = env.tcp(key.key());
-        let mut connection = Connection::accept(config, open, syn, false, &mut environment);
-        connection.syn_was_answered(&mut environment);
+        let connection = Connection::accept(config, open, syn, &mut env.tcp(key.key()));
         let key = self.add(sockets, connection, &path, TcpSocketFlags::HALF_OPEN, env)?;
         env.counters().cookies_accepted += 1;
         sockets.listening_mut().add_half_open(self.listener, key);

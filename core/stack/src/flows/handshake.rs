@@ -134,12 +134,10 @@ impl IncomingSyn<'_> {
             open.initial_sequence = open.initial_sequence.later(least);
         }
         let key = sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
-        let mut connection = Connection::accept(config, open, self.header, hold, &mut env.tcp(key.key()));
         let ends = (local.address, remote.address);
         let fast = sockets.decide_fast_open(self.listener, self.header, ends, !packet.is_empty(), env);
-        if let Some((cookie, experimental)) = fast.grants {
-            connection.grant_fast_open(cookie, experimental);
-        }
+        (open.hold_syn, open.fast_open) = (hold, fast.grants);
+        let connection = Connection::accept(config, open, self.header, &mut env.tcp(key.key()));
         let held = if hold { TcpSocketFlags::HELD } else { TcpSocketFlags::default() };
         let flags = held.union(match fast.accepts {
             true => TcpSocketFlags::FAST_OPEN,

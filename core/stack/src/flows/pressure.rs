@@ -81,9 +81,7 @@ fn check_some(sockets: &mut Sockets, env: &mut Environment<'_>) -> Option<TcpSoc
 fn shrink(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
     let Some(flow) = sockets.tcp_mut(key) else { return };
     let before = flow.connection().held_bytes();
-    let mut environment = env.tcp(key.key());
-    environment.marks_layers = false;
-    flow.connection_mut().shrink(&mut environment);
+    flow.connection_mut().shrink(&mut env.tcp(key.key()));
     if flow.connection().held_bytes() < before {
         env.resources().memory_mut().note_release();
         env.counters().connections_shrunk += 1;

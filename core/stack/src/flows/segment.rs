@@ -66,7 +66,10 @@ pub(crate) fn yield_time_wait(
         return None;
     }
     let flow = sockets.tcp(key)?;
-    let (least, local) = (flow.connection().yields_to(header)?, flow.local());
+    if !flow.connection().receiver().yields_to(header) {
+        return None;
+    }
+    let (least, local) = (flow.connection().sender().successor(), flow.local());
     sockets.find_binding(env.paths(), protocol::TCP, link, local)?;
     if sockets.tcp(key)?.has(TcpSocketFlags::ORPHAN) {
         sockets.reap(key, env.resources());

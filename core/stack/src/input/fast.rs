@@ -127,7 +127,7 @@ impl Reception<'_> {
         let changes = core::mem::take(&mut self.merge.outcome.changes);
         debug_assert_eq!(self.merge.outcome, Outcome::default());
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        flow.connection_mut().received_predicted(&mut self.env.tcp(key.key()));
+        flow.connection_mut().update(&mut self.env.tcp(key.key()));
         apply_changes(self.sockets, key, changes, &mut self.env);
     }
 }

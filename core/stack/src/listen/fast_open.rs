@@ -6,7 +6,7 @@ use crate::options::FastOpenConfig;
 use crate::tcp::TcpSocket;
 use alloc::collections::BTreeMap;
 use inhost_base::{Duration, Instant, IpAddr, Random, SipKey};
-use inhost_tcp::{Connection, ConnectionError, FastOpenAnswer, FastOpenState, Header};
+use inhost_tcp::{ConnectionError, FastOpenAnswer, FastOpenState, Header, Open};
 use inhost_wire::tcp::FastOpenCookie;
 
 /// After so many SYNs with the option that had to be sent again a destination is called without it for a while.
@@ -159,17 +159,11 @@ impl FastOpen {
         env.counters().fast_opens_accepted += u64::from(accepts);
         Verdict { accepts, grants }
     }
-    /// Prepares a call that may bear data in its SYN: true when the SYN may wait for that.
-    pub(crate) fn prepare(
-        &mut self,
-        connection: &mut Connection,
-        remote: IpAddr,
-        without_cookie: bool,
-        default_mss: u16,
-        now: Instant,
-    ) -> bool {
+    /// Prepares a call to `remote`, so that its SYN may bear data: with a cookie, or `without_cookie` where both sides have
+    /// agreed on that outside of TCP. Without a cookie yet it asks for one.
+    pub(crate) fn prepare(&mut self, open: &mut Open, remote: IpAddr, without_cookie: bool, now: Instant) {
         if now < self.paused_until {
-            return false;
+            return;
         }
         if let Some(known) = self.destinations.get_mut(&remote) {
             known.used_at = now;
@@ -177,15 +171,15 @@ impl FastOpen {
         let known = self.destinations.get(&remote).copied().unwrap_or(Destination::unknown(now));
         let pause = doubled(self.config.destination_pause, known.losses);
         if known.losses >= LOSSES_FOR_PAUSE && now < known.lost_at + pause {
-            return false;
+            return;
         }
         let mss = match known.mss {
             0 if self.config.assumes_path_mss => u16::MAX,
-            0 => default_mss,
+            0 => open.default_mss,
             mss => mss,
         };
-        connection.offer_fast_open(known.cookie, known.experimental, mss, without_cookie);
-        without_cookie || !known.cookie.is_empty()
+        open.fast_open = (!without_cookie).then_some((known.cookie, known.experimental));
+        open.syn_data_mss = if without_cookie || !known.cookie.is_empty() { mss } else { 0 };
     }
     /// Learns from the answer to a call of ours.
     pub(crate) fn learn(&mut self, remote: IpAddr, answer: &FastOpenAnswer, now: Instant) {
@@ -210,7 +204,7 @@ impl FastOpen {
         let (remote, error) = (flow.remote().address, flow.connection().error());
         let ended = [ConnectionError::TimedOut, ConnectionError::Reset];
         let silent = error.is_some_and(|error| ended.contains(&error));
-        match flow.connection().fast_open() {
+        match flow.connection().sender().fast_open() {
             FastOpenState::Requested | FastOpenState::DataSent
                 if error == Some(ConnectionError::TimedOut) =>
             {

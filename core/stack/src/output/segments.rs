@@ -3,7 +3,7 @@
 use crate::output::device::Counting;
 use inhost_buf::{Device, Frame, Full, GsoType, Offload, Shareable, Slices};
 use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path};
-use inhost_tcp::{Blocked, Ecn, Header, PlainHeader, SegmentOutput};
+use inhost_tcp::{Ecn, Header, PlainHeader, SegmentOutput};
 use inhost_wire::checksum::{Sum, pseudo_header};
 use inhost_wire::offload::{Segmenter, TCP_CHECKSUM_OFFSET, sum_of};
 use inhost_wire::packet::{FlowHeader, WrittenHeaders};
@@ -149,10 +149,10 @@ impl Segments<'_, '_> {
         Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload }
     }
     /// Sends a segment whose headers IP writes.
-    fn through_ip(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+    fn through_ip(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full> {
         let mut scratch = [0; HEADERS_BYTES];
         let Some((front, end)) = self.headers(header, payload.len(), ecn, &mut scratch) else {
-            return Err(Blocked::Link);
+            return Err(Full);
         };
         let pseudo = self.pseudo(end - front + payload.len());
         let offload = if self.device.offers().checksum {
@@ -164,7 +164,7 @@ impl Segments<'_, '_> {
             Offload::None
         };
         let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
-        self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+        self.device.transmit(&frame)
     }
     fn pseudo(&self, segment_bytes: usize) -> Sum {
         pseudo_header(
@@ -182,10 +182,9 @@ impl Segments<'_, '_> {
         if self.common.path.destination.is_ipv4() { GsoType::TcpV4 } else { GsoType::TcpV6 }
     }
     /// Software segmentation, for a device without GSO. Returns the bytes that it took.
-    fn cut(&mut self, frame: &Frame<'_>, sums: &[Option<u16>]) -> Result<u32, Blocked> {
+    fn cut(&mut self, frame: &Frame<'_>, sums: &[Option<u16>]) -> Result<u32, Full> {
         let offers = self.device.offers();
-        let mut segmenter =
-            Segmenter::new(frame, self.common.link_header.bytes().len()).ok_or(Blocked::Link)?;
+        let mut segmenter = Segmenter::new(frame, self.common.link_header.bytes().len()).ok_or(Full)?;
         let mut taken = 0;
         for index in 0..segmenter.count() {
             let piece = match offers.checksum {
@@ -195,7 +194,7 @@ impl Segments<'_, '_> {
             match self.device.transmit(&piece) {
                 Ok(()) => taken += piece.payload.len() as u32,
                 Err(Full) if taken > 0 => break,
-                Err(Full) => return Err(Blocked::Link),
+                Err(Full) => return Err(Full),
             }
         }
         Ok(taken)
@@ -212,7 +211,7 @@ fn leave_checksum(place: Option<&mut [u8]>, pseudo: Sum) {
 
 impl SegmentOutput for Segments<'_, '_> {
     // spec: RFC9293 MUST-2
-    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full> {
         if let Some(plain) = header.plain() {
             return self.plain(&plain, payload, ecn);
         }
@@ -221,18 +220,18 @@ impl SegmentOutput for Segments<'_, '_> {
         match self.direct_headers(ecn, &mut scratch, any) {
             Some((front, written)) => {
                 let frame = self.framed(front, &written, payload, &mut scratch);
-                self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+                self.device.transmit(&frame)
             }
             None => self.through_ip(header, payload, ecn),
         }
     }
     #[inline]
-    fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+    fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full> {
         let mut scratch = [0; PLAIN_BYTES];
         match self.plain_headers(header, payload.len(), ecn, &mut scratch) {
             Some((front, written)) => {
                 let frame = self.framed(front, &written, payload, &mut scratch);
-                self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+                self.device.transmit(&frame)
             }
             None => self.through_ip(&header.full(), payload, ecn),
         }
@@ -243,13 +242,13 @@ impl SegmentOutput for Segments<'_, '_> {
         payload: Slices<'_>,
         shareable: Shareable<'_>,
         ecn: Ecn,
-    ) -> Result<(), Blocked> {
+    ) -> Result<(), Full> {
         let mut scratch = [0; PLAIN_BYTES];
         let plain = header.plain();
         match plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch)) {
             Some((front, written)) => {
                 let frame = self.framed(front, &written, payload, &mut scratch);
-                self.device.transmit_shared(&frame, shareable).map_err(|Full| Blocked::Link)
+                self.device.transmit_shared(&frame, shareable)
             }
             None => self.segment(header, payload, ecn),
         }
@@ -270,20 +269,20 @@ impl SegmentOutput for Segments<'_, '_> {
         segment_bytes: u16,
         sums: &[Option<u16>],
         ecn: Ecn,
-    ) -> Result<u32, Blocked> {
+    ) -> Result<u32, Full> {
         let mut scratch = [0; HEADERS_BYTES];
         let plain = header.plain();
         let plain = plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch));
         let plain = plain.map(|(front, written)| (front + written.ip_bytes, front + written.header_bytes));
         let headers = plain.or_else(|| self.headers(header, payload.len(), ecn, &mut scratch));
-        let Some((front, end)) = headers else { return Err(Blocked::Link) };
+        let Some((front, end)) = headers else { return Err(Full) };
         leave_checksum(scratch.get_mut(front..end), self.pseudo(end - front + payload.len()));
         let offload = Offload::Segment { of: self.kind(), segment_bytes, transport_offset: front as u16 };
         let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
         if !self.device.offers().cuts(self.kind()) {
             return self.cut(&frame, sums);
         }
-        self.device.transmit(&frame).map_err(|Full| Blocked::Link)?;
+        self.device.transmit(&frame)?;
         Ok(payload.len() as u32)
     }
 }

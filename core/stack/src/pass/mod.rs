@@ -10,10 +10,10 @@ use crate::output::{CommonHeader, Counting, Reply, Segments, Transmitted, Turn};
 use crate::socket::AnySocketId;
 use crate::sockets::Sockets;
 use inhost_base::LinkId;
-use inhost_buf::{Device, Slices};
+use inhost_buf::{Device, Full, Slices};
 use inhost_event::{Layer, Mask};
 use inhost_ip::{HeaderHow, Resolution};
-use inhost_tcp::{Blocked, Ecn, SegmentOutput};
+use inhost_tcp::{Ecn, SegmentOutput};
 use inhost_wire::protocol;
 
 /// Segments that one connection sends before the next has its turn, where there is one (DEC: transmit fairness).
@@ -161,10 +161,8 @@ impl Pass<'_, '_> {
                     let mut output = Segments::new(env.network_mut().ip_mut(), device, common, gso);
                     match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
                         Ok(()) => env.counters().resets_sent += u64::from(header.flags.rst()),
-                        Err(Blocked::Link) if device.is_full() => {
-                            env.network_mut().replies_mut().put_back(reply)
-                        }
-                        Err(Blocked::Link) => {}
+                        Err(Full) if device.is_full() => env.network_mut().replies_mut().put_back(reply),
+                        Err(Full) => {}
                     }
                 }
             }

@@ -35,7 +35,7 @@ impl Sockets {
         let result = call(flow.connection_mut(), env);
         // An application that reads first has no data for the SYN.
         flow.release_deferred(env);
-        follow(schedule, flow, key.place(), env.now);
+        follow(schedule, flow, key.place(), env.now());
         Ok(result)
     }
     /// Brings a flow's timer and its place among the senders in line with its connection.

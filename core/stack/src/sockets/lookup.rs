@@ -279,7 +279,8 @@ impl Sockets {
     pub(crate) fn open(&self, path: &Path, local: Endpoint, remote: Endpoint, now: Instant) -> Open {
         let (initial_sequence, timestamp_offset) = self.initial_sequence(local, remote, now);
         let default_mss = default_mss(remote.address);
-        Open { initial_sequence, timestamp_offset, path_mtu_mss: segment_limit(path), default_mss }
+        let path_mtu_mss = segment_limit(path);
+        Open { initial_sequence, timestamp_offset, path_mtu_mss, default_mss, ..Open::default() }
     }
     /// The initial sequence number of a connection that begins now, and the offset of its timestamp clock.
     pub(crate) fn initial_sequence(

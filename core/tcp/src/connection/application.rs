@@ -24,7 +24,9 @@ impl Connection {
     ) -> Result<usize, StreamError> {
         self.common.may_add()?;
         let taken = self.sender.write(&self.common, bytes, env);
-        self.added(taken, bytes.len(), how, env)
+        let added = self.sender.added(&self.common, (taken, bytes.len()), how, env.now());
+        self.update(env);
+        added
     }
     /// As [`Connection::send`], without a copy: the accepted part is split from the front of `bytes`, and kept until the
     /// peer has acknowledged it.
@@ -40,7 +42,9 @@ impl Connection {
         self.common.may_add()?;
         let length = bytes.len();
         let taken = self.sender.lend(&self.common, bytes);
-        self.added(taken, length, how, env)
+        let added = self.sender.added(&self.common, (taken, length), how, env.now());
+        self.update(env);
+        added
     }
     /// With [`crate::PushPlacement::WritesAndBursts`]: the data queued so far ends a burst. `pushed`: its last
     /// segment bears PSH.
@@ -72,7 +76,7 @@ impl Connection {
         let most = self.receiver().readable_to_mark(usize::MAX)?;
         let Some(packet) = self.receiver.take_front(&self.common, most, env) else {
             // The urgent mark lies within the first packet: the data before it is copied.
-            let Some(mut packet) = env.pool.take_bare(most).filter(|_| most > 0) else {
+            let Some(mut packet) = env.pool().take_bare(most).filter(|_| most > 0) else {
                 return Ok(Packet::default());
             };
             if let Some(place) = packet.extend(most) {
@@ -100,20 +104,20 @@ impl Connection {
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
         if self.receiver().readable_bytes() > 0
             && (!self.common.opens() || self.common.is_early())
-            && !matches!(self.common.state, TcpState::TimeWait | TcpState::Closed)
+            && !matches!(self.common.state(), TcpState::TimeWait | TcpState::Closed)
         {
             return self.end_with_reset(env);
         }
         let outcome = self.close_sending(env);
         self.receiver.close(&mut self.common, env);
-        self.sender.orphaned(&mut self.common, env.now);
+        self.sender.orphaned(&mut self.common, env.now());
         self.update(env);
         outcome
     }
     /// Ends the connection at once, with a reset where the peer knows of it and either side may still send, or something
     /// that was received is lost (RFC 9293 §3.10.5, RFC 2525 §2.17).
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let said_all = matches!(self.common.state, TcpState::Closing | TcpState::LastAck)
+        let said_all = matches!(self.common.state(), TcpState::Closing | TcpState::LastAck)
             && self.sender.stream_end() < self.sender.space().next();
         if !said_all || self.receiver().readable_bytes() > 0 {
             return self.end_with_reset(env);
@@ -129,27 +133,6 @@ impl Connection {
         self.update(env);
     }
 
-    /// `taken` of `length` bytes were added to the send queue.
-    #[inline]
-    fn added(
-        &mut self,
-        taken: usize,
-        length: usize,
-        how: SendHow,
-        env: &mut Environment<'_>,
-    ) -> Result<usize, StreamError> {
-        let added = self.sender.added(&self.common, (taken, length), how, env.now);
-        if added.is_err() {
-            self.update(env);
-            return added;
-        }
-        // The receiving side has not changed.
-        let next = self.decide();
-        if self.update_send_cause(next, env.now) {
-            self.accounts.emit_causes(env);
-        }
-        added
-    }
     /// What reading has made due.
     #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
@@ -163,9 +146,9 @@ impl Connection {
     /// Our side closes.
     fn close_sending(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        match self.common.state {
+        match self.common.state() {
             TcpState::SynSent => self.finish(None, env, &mut outcome),
-            TcpState::SynReceived => self.common.flags.insert(ConnectionFlags::CLOSE_AFTER_OPEN),
+            TcpState::SynReceived => self.common.set(ConnectionFlags::CLOSE_AFTER_OPEN, true),
             TcpState::Established => self.common.enter(TcpState::FinWait1, env),
             TcpState::CloseWait => self.common.enter(TcpState::LastAck, env),
             _ => {}
@@ -177,14 +160,14 @@ impl Connection {
     }
     /// Ends the connection, with a reset to the peer where one is due.
     fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let reset = match self.common.state {
+        let reset = match self.common.state() {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
             TcpState::SynReceived if self.sender.space().next() == Offset::SYN => {
                 // Our SYN was not sent: the answer is that of a port without a listener.
                 let acknowledgment = Some(self.receiver.space().next_sequence());
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
-            _ => Some(self.active_reset(env.now)),
+            _ => Some(self.active_reset(env.now())),
         };
         let mut outcome = Outcome { reset, ..Outcome::default() };
         self.finish(Some(ConnectionError::Aborted), env, &mut outcome);

@@ -12,22 +12,34 @@ impl Connection {
     /// The whole state as it stands at `now`, for a debugger. It costs a list of at most [`LISTED`](crate::LISTED) transmissions.
     pub fn detail(&self, now: Instant) -> Detail<'_> {
         let ledgers = self.accounts.at(now);
+        let last = self.last_segment_at();
+        let lingering = match self.common.state() {
+            TcpState::TimeWait => "time-wait",
+            TcpState::FinWait2 => "fin-wait-2",
+            _ => "orphan",
+        };
+        let release_at = if self.holds_empty_buffers() { last + SHRINK_AFTER } else { Instant::FAR_FUTURE };
+        let others = [
+            ("delayed acknowledgment", self.receiver.acknowledge_at()),
+            (lingering, self.common.linger_at()),
+            ("memory release", release_at),
+        ];
         Detail {
             now_ns: now.as_nanos(),
             age_ns: ns(ledgers.send.total()),
-            state: self.common.state.text(),
-            error: self.common.error.map(|error| error.to_string()),
-            soft_error: self.common.soft_error.map(|error| error.to_string()),
+            state: self.common.state().text(),
+            error: self.common.error().map(|error| error.to_string()),
+            soft_error: self.common.soft_error().map(|error| error.to_string()),
             send: self.sender.detail(&self.common, self.accounts.send_cause(), now),
             receive: self.receiver.detail(&self.common, self.accounts.receive_cause(), now),
             round_trip: self.sender.round_trip_detail(&self.common, self.receiver.measured_round_trip()),
             congestion: self.sender.congestion_detail(),
             recovery: self.sender.recovery_detail(&self.common),
-            timers: self.timers(),
+            timers: running(self.sender.timers(&self.common, last).into_iter().chain(others)),
             scoreboard: self.sender.scoreboard(),
             agreed: AgreedDetail::of(&self.common),
             options: OptionsDetail::of(&self.common),
-            policy: &self.common.config.policy,
+            policy: &self.common.config().policy,
             send_ledger: SendCause::ALL
                 .iter()
                 .map(|&cause| Spent { cause: cause.text(), time_ns: ns(ledgers.send.of(cause)) })
@@ -38,35 +50,12 @@ impl Connection {
                 .collect(),
         }
     }
-    /// Every timer that runs, by when it is due.
-    fn timers(&self) -> Vec<Timer> {
-        let (state, buffers) = (self.common.state, self.sender.buffers());
-        let persists = self.sender.space().window() == 0 && !self.common.opens();
-        let lingering = match state {
-            TcpState::TimeWait => "time-wait",
-            TcpState::FinWait2 => "fin-wait-2",
-            _ => "orphan",
-        };
-        let buffered =
-            |at: fn(&crate::sender::buffers::SendBuffers) -> Instant| buffers.map_or(Instant::FAR_FUTURE, at);
-        let holds_memory = self.has_buffers() && self.holds_nothing();
-        let release_at =
-            if holds_memory { self.last_segment_at() + SHRINK_AFTER } else { Instant::FAR_FUTURE };
-        let all = [
-            (if persists { "persist" } else { "retransmission" }, self.sender.timer().at()),
-            ("delayed acknowledgment", self.receiver.acknowledge_at()),
-            (lingering, self.common.linger_at),
-            ("keep-alive", self.keep_alive_at()),
-            ("reordering", buffered(|buffers| buffers.reorder_at)),
-            ("tail loss probe", buffered(|buffers| buffers.tail_probe.at)),
-            ("pacing", buffered(|buffers| buffers.pace_at)),
-            ("aggregation", buffered(|buffers| buffers.aggregate_until)),
-            ("memory release", release_at),
-        ];
-        let running = all.into_iter().filter(|(_, at)| *at != Instant::FAR_FUTURE);
-        let mut timers: Vec<Timer> =
-            running.map(|(name, at)| Timer { name, due_ns: at.as_nanos() }).collect();
-        timers.sort_by_key(|timer| timer.due_ns);
-        timers
-    }
+}
+
+/// Those of `timers` that run, by when they are due.
+fn running(timers: impl IntoIterator<Item = (&'static str, Instant)>) -> Vec<Timer> {
+    let running = timers.into_iter().filter(|(_, at)| *at != Instant::FAR_FUTURE);
+    let mut timers: Vec<Timer> = running.map(|(name, at)| Timer { name, due_ns: at.as_nanos() }).collect();
+    timers.sort_by_key(|timer| timer.due_ns);
+    timers
 }

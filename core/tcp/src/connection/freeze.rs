@@ -10,8 +10,7 @@ impl Connection {
     /// Calls `act` with each packet of a thawed connection, and checks the connection. `config` is how it behaves, which
     /// is not written with it.
     pub fn thaw(&mut self, config: Arc<Config>, act: ThawPacket<'_>) -> Result<(), Invalid> {
-        self.common.config = config;
-        self.common.round_trip.check()?;
+        self.common.thaw(config)?;
         self.sender.thaw(&self.common, act)?;
         self.receiver.thaw(act)
     }

@@ -17,13 +17,13 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.common.state == TcpState::Closed || !self.sender().is_in_flight(sequence) {
+        if self.common.state() == TcpState::Closed || !self.sender().is_in_flight(sequence) {
             outcome.dropped = Some(Drop::NotCredible);
             return outcome;
         }
         match error {
             _ if self.common.is_handshake_of_a_listener()
-                && self.common.config.policy.soft_errors_end_handshakes =>
+                && self.common.config().policy.soft_errors_end_handshakes =>
             {
                 if self.common.forgets_caller(error) {
                     self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
@@ -33,9 +33,9 @@ impl Connection {
             NetworkError::Soft(soft) => {
                 self.common.note(soft, &mut outcome);
                 let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
-                if reverts && self.common.config.policy.icmp_reverts_back_off {
+                if reverts && self.common.config().policy.icmp_reverts_back_off {
                     let at = self.sender.space().offset(sequence);
-                    self.sender.revert_back_off(&mut self.common, at, env.now);
+                    self.sender.revert_back_off(&mut self.common, at, env.now());
                 }
             }
             NetworkError::Hard(hard)
@@ -50,9 +50,9 @@ impl Connection {
             NetworkError::Hard(_) => self.common.note(SoftError::ProtocolUnreachable, &mut outcome),
             NetworkError::TooBig { path_mtu_mss } => {
                 self.sender.path_shrank(&mut self.common, path_mtu_mss, env);
-                if self.common.state == TcpState::SynSent && self.sender().unacknowledged_bytes() > 0 {
+                if self.common.state() == TcpState::SynSent && self.sender().unacknowledged_bytes() > 0 {
                     // It was the data with the SYN that did not fit.
-                    self.common.flags.insert(ConnectionFlags::SYN_DUE);
+                    self.common.set(ConnectionFlags::SYN_DUE, true);
                 }
             }
         }
@@ -63,19 +63,19 @@ impl Connection {
     /// connection. After any segment of the peer it is a soft error: the path may recover before the user timeout.
     pub fn cannot_leave(&mut self, what: SoftError, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.common.state == TcpState::SynSent {
+        if self.common.state() == TcpState::SynSent {
             let error = match what {
                 SoftError::NetworkUnreachable => ConnectionError::NetworkUnreachable,
                 _ => ConnectionError::Unreachable,
             };
             self.finish(Some(error), env, &mut outcome);
-        } else if self.common.state != TcpState::Closed && self.common.soft_error != Some(what) {
-            self.common.soft_error = Some(what);
+        } else if self.common.state() != TcpState::Closed && self.common.soft_error() != Some(what) {
+            self.common.set_soft_error(Some(what));
             outcome.changes |= Changes::ERROR;
         }
-        if self.common.state == TcpState::SynReceived && !self.sender.timer().is_running() {
+        if self.common.state() == TcpState::SynReceived && !self.sender.timer().is_running() {
             // A SYN-ACK that was never sent has no timer yet. Without one the handshake would never end.
-            self.sender.arm_timer(&self.common, env.now);
+            self.sender.arm_timer(&self.common, env.now());
         }
         self.update(env);
         outcome
@@ -83,10 +83,10 @@ impl Connection {
     /// The path's largest payload has changed, as routing knows: its MTU less the IP header and 20 bytes.
     // spec: RFC7323 5.7-1
     pub fn set_path_mtu_mss(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
-        if path_mtu_mss < self.common.path_mss {
+        if path_mtu_mss < self.common.path_mss() {
             self.sender.path_shrank(&mut self.common, path_mtu_mss, env);
         } else {
-            self.common.path_mss = path_mtu_mss.min(self.common.config.mss_limit_bytes);
+            self.common.set_path_mss(path_mtu_mss.min(self.common.config().mss_limit_bytes));
             self.sender.path_grew(&self.common);
         }
         self.update(env);
@@ -97,7 +97,7 @@ impl Common {
     /// Whether this error ends a half-open connection, as in Linux: over IPv4 where the destination is unreachable
     /// (tcp_req_err), over IPv6 where icmpv6_err_convert makes it fatal.
     fn forgets_caller(&self, error: NetworkError) -> bool {
-        match (error, self.flags.contains(ConnectionFlags::IPV6)) {
+        match (error, self.has(ConnectionFlags::IPV6)) {
             (NetworkError::Soft(soft), false) => soft != SoftError::Prohibited,
             (NetworkError::Soft(soft), true) => {
                 matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
@@ -107,7 +107,7 @@ impl Common {
         }
     }
     fn note(&mut self, soft: SoftError, outcome: &mut Outcome) {
-        self.soft_error = Some(soft);
+        self.set_soft_error(Some(soft));
         outcome.changes |= Changes::ERROR;
     }
 }

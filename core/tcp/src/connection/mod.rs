@@ -12,21 +12,20 @@ pub(crate) mod open;
 mod opening;
 mod options;
 mod receive;
-mod syn;
 pub(crate) mod timers;
 mod transmit;
 
 pub use crate::connection::options::ConnectionOption;
 
 use crate::common::Common;
-use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::flags::ConnectionFlags;
 use crate::ledger::Accounts;
-use crate::outcome::{Changes, Outcome, SegmentOutput};
+use crate::outcome::{Changes, Outcome};
 use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::{ReceiveView, Receiver};
 use crate::sender::next::Next;
 use crate::sender::{SendView, Sender};
-use crate::{Config, ConnectionError, Environment, FastOpenState, Ledgers, SoftError};
+use crate::{Config, ConnectionError, Environment, Ledgers, SoftError};
 use alloc::sync::Arc;
 use inhost_base::Instant;
 use inhost_buf::Pool;
@@ -50,59 +49,21 @@ use inhost_event::{Disconnected, Event, Mask, SendCause, TcpState};
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Connection {
-    pub(crate) common: Common,
-    pub(crate) sender: Sender,
-    pub(crate) receiver: Receiver,
-    pub(crate) accounts: Accounts,
+    common: Common,
+    sender: Sender,
+    receiver: Receiver,
+    accounts: Accounts,
 }
 
 impl Connection {
-    /// Lets the timers that are due by `env.now` fire.
-    pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
-        self.fire(env, &mut outcome);
-        self.update(env);
-        outcome
-    }
     /// Whether [`Connection::transmit`] would send something at `now`.
     #[inline]
     pub fn wants_transmit(&self, now: Instant) -> bool {
         // The decision is made when an event changes it; the time alone changes nothing before `timeout`. Every call
         // that may change it ends with `decide`.
         let _ = now;
-        debug_assert_eq!(
-            self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT),
-            self.next_segment().is_ok()
-        );
-        self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT)
-    }
-    /// Gives up to `budget_segments` segments to `out`, in the order in which they are to be sent, and stops where `out`
-    /// refuses one. What has changed.
-    pub fn transmit<O: SegmentOutput + ?Sized>(
-        &mut self,
-        env: &mut Environment<'_>,
-        budget_segments: usize,
-        out: &mut O,
-    ) -> Changes {
-        let waits = self.sender.has(SenderFlags::WRITER_WAITS)
-            && self.common.config.not_sent_low_water_bytes != usize::MAX;
-        let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
-        let why = self.run_pass(budget_segments, out, env);
-        // A pass that sent nothing makes no room. Otherwise a writer that lacks memory would be woken, in vain, in each
-        // pass of a full device.
-        let has_room = waits
-            && self.sender().not_sent_bytes() < not_sent_bytes
-            && self.sender.wakes_writer(&self.common);
-        match why {
-            // It was asked for just now, and nothing that it depends on has changed since.
-            Some(cause) if !has_room => {
-                debug_assert_eq!(self.next_segment(), Err(cause));
-                self.common.flags.remove(ConnectionFlags::WANTS_TRANSMIT);
-                self.update_with(Err(cause), env);
-            }
-            _ => self.update(env),
-        }
-        if has_room { Changes::WRITABLE } else { Changes::empty() }
+        debug_assert_eq!(self.common.has(ConnectionFlags::WANTS_TRANSMIT), self.next_segment().is_ok());
+        self.common.has(ConnectionFlags::WANTS_TRANSMIT)
     }
     /// The receiving half, to be read.
     #[inline(always)]
@@ -116,29 +77,25 @@ impl Connection {
     }
     /// The connection's configuration, as it is shared among connections that changed nothing of it.
     pub fn config(&self) -> &Arc<Config> {
-        &self.common.config
+        self.common.config()
     }
     /// The state of RFC 9293 §3.3.2.
     pub fn state(&self) -> TcpState {
-        self.common.state
+        self.common.state()
     }
     /// Why the connection ended, when it did not end by both sides closing.
     // spec: RFC9293 MUST-12 (the user can tell an abort from a close)
     pub fn error(&self) -> Option<ConnectionError> {
-        self.common.error
+        self.common.error()
     }
     /// The latest trouble that did not end the connection.
     // spec: RFC9293 MUST-47 (soft errors are reported)
     pub fn soft_error(&self) -> Option<SoftError> {
-        self.common.soft_error
+        self.common.soft_error()
     }
     /// Both ledgers as they stand at `now`; each sums exactly to the connection's age.
     pub fn ledgers(&self, now: Instant) -> Ledgers {
         self.accounts.at(now)
-    }
-    /// How the connection opened, as far as data came with the SYNs.
-    pub fn fast_open(&self) -> FastOpenState {
-        self.common.fast_open
     }
     /// Memory that the connection holds besides its own entry, by capacity: queues with their packet buffers, records of
     /// data in flight, and all lists.
@@ -149,24 +106,18 @@ impl Connection {
     /// retransmitted (RFC 2018 §8), and the window grows from its initial size again. The advertised window is not
     /// reduced.
     pub fn shrink(&mut self, env: &mut Environment<'_>) {
-        self.receiver.shrink_into(env.pool);
+        self.receiver.shrink_into(env.pool());
         self.update(env);
     }
     /// Releases all memory to the pool. Afterwards the connection behaves like one without data.
     pub fn clear(&mut self, pool: &mut Pool) {
-        if self.has_buffers() {
-            self.sender.tidy();
-        }
         self.receiver.clear(pool);
         self.accounts.delivered(self.sender.clear(pool));
     }
-    /// Whether there is a box of queues.
-    pub(crate) fn has_buffers(&self) -> bool {
-        self.sender.buffers().is_some() || self.receiver.buffers().is_some()
-    }
-    /// Whether nothing is queued, in flight or received.
-    pub(crate) fn holds_nothing(&self) -> bool {
-        self.sender.holds_nothing() && self.receiver.holds_nothing()
+    /// Whether there is a box of queues, with nothing queued, in flight or received.
+    pub(crate) fn holds_empty_buffers(&self) -> bool {
+        let has_buffers = self.sender.buffers().is_some() || self.receiver.buffers().is_some();
+        has_buffers && self.sender.holds_nothing() && self.receiver.holds_nothing()
     }
 
     /// For tests of the whole host: from now on each number of ours on the wire is `send_by` higher, and each of the
@@ -179,12 +130,18 @@ impl Connection {
     /// same holds for `receive_by` the other way. Jumps add up.
     #[doc(hidden)]
     pub fn renumber(&mut self, send_by: u32, receive_by: u32) -> bool {
-        let may_jump = !self.common.opens() && self.common.state != TcpState::Closed;
+        let may_jump = !self.common.opens() && self.common.state() != TcpState::Closed;
         if may_jump {
             self.sender.renumber(send_by);
             self.receiver.renumber(receive_by);
         }
         may_jump
+    }
+
+    /// What tests look into.
+    #[cfg(test)]
+    pub(crate) fn parts(&self) -> (&Common, &Sender) {
+        (&self.common, &self.sender)
     }
 
     // What the rest of the crate shares.
@@ -197,24 +154,21 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        if self.common.state == TcpState::Closed {
+        if self.common.state() == TcpState::Closed {
             return;
         }
-        let keeps_data = error.is_none() || self.common.config.policy.received_data_survives_reset;
-        self.receiver.end(keeps_data, env.pool);
-        self.sender.end(env.pool);
-        self.common.linger_at = Instant::FAR_FUTURE;
-        self.common.flags.remove(ConnectionFlags::SYN_DUE);
-        if self.common.state != TcpState::TimeWait {
+        let keeps_data = error.is_none() || self.common.config().policy.received_data_survives_reset;
+        self.receiver.end(keeps_data, env.pool());
+        self.sender.end(env.pool());
+        if self.common.state() != TcpState::TimeWait {
             outcome.changes |= Changes::ENDED;
         }
-        self.common.enter(TcpState::Closed, env);
-        self.common.error = error;
+        self.common.end(error, env);
         outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
         if error.is_some() {
             outcome.changes |= Changes::ERROR;
         }
-        let (socket, now) = (env.socket, env.now);
+        let (socket, now) = (env.socket(), env.now());
         let (sent_bytes, received_bytes) =
             (self.sender.acknowledged_bytes(), self.receiver.space().received_bytes());
         let age = self.accounts.at(now).send.total();
@@ -228,37 +182,32 @@ impl Connection {
         self.common.enter(TcpState::TimeWait, env);
         outcome.changes |= Changes::ENDED;
         self.sender.stop();
-        self.common.linger_at = env.now + self.common.config.time_wait;
-        if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
+        self.common.linger_until(env.now() + self.common.config().time_wait);
+        if self.holds_empty_buffers() && !self.receiver.has_sack_news(&self.common) {
             // No more data is expected, so the queues are freed.
-            self.clear(env.pool);
+            self.clear(env.pool());
         }
     }
-    /// Updates both ledgers and the persist timer for what has changed: called at the end of every call.
+    /// Updates both ledgers and the persist timer for what has changed: done at the end of every call, but for
+    /// [`Connection::receive_predicted`], whose caller does it once for all segments of a round.
     #[inline]
-    pub(crate) fn update(&mut self, env: &mut Environment<'_>) {
+    pub fn update(&mut self, env: &mut Environment<'_>) {
         let next = self.decide();
         self.update_with(next, env);
     }
     /// As [`Self::update`], where the next segment is known.
     #[inline]
     pub(crate) fn update_with(&mut self, next: Result<Next, SendCause>, env: &mut Environment<'_>) {
-        let changed = self.update_send_cause(next, env.now);
+        let cause = self.sender.cause(&self.common, next, self.accounts.send_cause(), env.now());
+        let changed = self.accounts.send_waits_for(cause, env.now());
         let cause = self.receiver.receive_cause(&self.common);
         self.accounts.update_receiving(cause, changed, env);
-    }
-    /// Updates the send ledger's cause for `next`, and says whether it is another than before. Starts the persist timer
-    /// where the peer's window is the cause.
-    #[inline]
-    pub(crate) fn update_send_cause(&mut self, next: Result<Next, SendCause>, now: Instant) -> bool {
-        let cause = self.sender.cause(&self.common, next, self.accounts.send_cause(), now);
-        self.accounts.send_waits_for(cause, now)
     }
     /// Decides what to send next, and caches in WANTS whether there is anything to send.
     #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
         let next = self.next_segment();
-        self.common.flags.set(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
+        self.common.set(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
         next
     }
 }

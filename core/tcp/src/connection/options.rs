@@ -68,13 +68,14 @@ impl Connection {
             ConnectionOption::UserTimeout(timeout) => {
                 self.common.config_mut().user_timeout = timeout;
                 if self.sender.timer().is_running() {
-                    self.sender.arm_timer(&self.common, env.now);
+                    self.sender.arm_timer(&self.common, env.now());
                 }
             }
             ConnectionOption::FinWait2(fin_wait_2) => {
                 self.common.config_mut().fin_wait_2 = fin_wait_2;
-                if self.common.state == TcpState::FinWait2 && self.common.linger_at != Instant::FAR_FUTURE {
-                    self.common.linger_at = env.now + fin_wait_2;
+                if self.common.state() == TcpState::FinWait2 && self.common.linger_at() != Instant::FAR_FUTURE
+                {
+                    self.common.linger_until(env.now() + fin_wait_2);
                 }
             }
             ConnectionOption::SendBufferLimit(bytes) => {
@@ -101,7 +102,7 @@ impl Connection {
             }
             ConnectionOption::MaxSegment(bytes) => {
                 self.common.config_mut().mss_limit_bytes = bytes;
-                let least = self.common.path_mss.min(bytes);
+                let least = self.common.path_mss().min(bytes);
                 return self.set_path_mtu_mss(least, env);
             }
             ConnectionOption::SynRetries(retries) => self.common.config_mut().syn_retries = retries,

@@ -2,7 +2,6 @@
 
 use crate::Connection;
 use inhost_base::{Duration, Instant};
-use inhost_event::TcpState;
 
 /// The boxed queues are freed after this time without data and without a segment.
 pub(crate) const SHRINK_AFTER: Duration = Duration::from_secs(1);
@@ -23,30 +22,13 @@ impl Connection {
             .timer()
             .at()
             .min(self.receiver.acknowledge_at())
-            .min(self.common.linger_at)
-            .min(self.keep_alive_at())
+            .min(self.common.linger_at())
+            .min(self.sender.keep_alive_at(&self.common, self.last_segment_at()))
             .min(buffers)
     }
     /// When a segment came or left.
     #[inline]
     pub(super) fn last_segment_at(&self) -> Instant {
         self.receiver.received_at().max(self.sender.sent_at())
-    }
-    /// When the next keep-alive probe is due. One that the link does not take counts: a neighbour that is gone answers no
-    /// question for its address either.
-    // spec: RFC9293 MUST-24 (the application can ask for it)
-    // spec: RFC9293 MUST-26 (only an idle connection is probed)
-    #[inline]
-    pub(super) fn keep_alive_at(&self) -> Instant {
-        let Some(keep_alive) = &self.common.config.keep_alive else { return Instant::FAR_FUTURE };
-        let idle =
-            matches!(self.common.state, TcpState::Established | TcpState::CloseWait | TcpState::FinWait2)
-                && !self.sender.space().has_outstanding()
-                && !self.sender.timer().is_running();
-        if !idle {
-            return Instant::FAR_FUTURE;
-        }
-        let probes = keep_alive.interval.times(u64::from(self.sender.keep_alive_probes()));
-        self.last_segment_at() + keep_alive.idle + probes
     }
 }

@@ -1,31 +1,36 @@
-//! Emission of segments, and the accounting of those that were accepted: [`Connection::transmit`]'s pass.
+//! Emission of segments, and the accounting of those that were accepted.
 
-use crate::flags::ConnectionFlags;
-use crate::outcome::{Blocked, SegmentOutput};
+use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
+use crate::outcome::{Changes, SegmentOutput};
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
 use crate::{Connection, Environment};
 use inhost_base::Duration;
+use inhost_buf::Full;
 use inhost_event::{Event, Mask, SegmentSent, SendCause};
 use inhost_wire::tcp::Flags;
 
 impl Connection {
-    /// Sends until nothing more may, the budget is spent, or `out` is full; gives why nothing more may.
-    #[inline]
-    pub(super) fn run_pass<O: SegmentOutput + ?Sized>(
+    /// Gives up to `budget_segments` segments to `out`, in the order in which they are to be sent, and stops where `out`
+    /// refuses one, or nothing more may be sent. What has changed.
+    pub fn transmit<O: SegmentOutput + ?Sized>(
         &mut self,
+        env: &mut Environment<'_>,
         budget_segments: usize,
         out: &mut O,
-        env: &mut Environment<'_>,
-    ) -> Option<SendCause> {
-        self.sender.restart_after_idle(&self.common, env.now);
+    ) -> Changes {
+        let waits = self.sender.has(SenderFlags::WRITER_WAITS)
+            && self.common.config().not_sent_low_water_bytes != usize::MAX;
+        let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
+        self.sender.restart_after_idle(&self.common, env.now());
         let first = self.sender.space().next();
         let mut why = None;
         let mut remaining = budget_segments as u32;
         let wants_sums = out.wants_sums();
-        self.common.flags.set(ConnectionFlags::CHECKSUM_OFFLOAD, !wants_sums);
+        self.common.set(ConnectionFlags::CHECKSUM_OFFLOAD, !wants_sums);
         // Shared payloads are not cut, and their checksums are not computed beforehand.
-        let shares = out.shares() && self.full_bytes() >= SHARED_FROM_BYTES;
+        let full_bytes = self.sender.payload_limit(self.receiver.sack_bytes(&self.common));
+        let shares = out.shares() && full_bytes >= SHARED_FROM_BYTES;
         while remaining > 0 {
             let next = match self.next_segment() {
                 Ok(next) => next,
@@ -37,19 +42,37 @@ impl Connection {
             let sack_bytes = self.receiver.sack_bytes(&self.common);
             let full_bytes = self.sender.payload_limit(sack_bytes);
             let most_bytes = if shares { 0 } else { out.large_bytes() };
-            let next = self.sender.with_gso(&self.common, full_bytes, next, remaining, most_bytes, env.now);
+            let next = self.sender.with_gso(&self.common, full_bytes, next, remaining, most_bytes, env.now());
             remaining -= next.segments();
-            let emitted = match sack_bytes == 0 && self.is_plain(next) && !(shares && next.is_shareable()) {
+            let is_plain = sack_bytes == 0
+                && !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
+                && self.sender.is_plain(&self.common, next)
+                && !(shares && next.is_shareable());
+            let emitted = match is_plain {
                 true => self.emit_plain(next, wants_sums, out, env),
-                false => self.emit(next, (wants_sums, shares), out, env),
+                false => self.emit(next, full_bytes, (wants_sums, shares), out, env),
             };
             if !emitted {
                 break;
             }
         }
         // At the end of the budget, or of the link's room, there may be more to send.
-        self.sender.nothing_more(&self.common, why.unwrap_or(SendCause::Link), first, env.now);
-        why
+        self.sender.nothing_more(&self.common, why.unwrap_or(SendCause::Link), first, env.now());
+        // A pass that sent nothing makes no room. Otherwise a writer that lacks memory would be woken, in vain, in each
+        // pass of a full device.
+        let has_room = waits
+            && self.sender().not_sent_bytes() < not_sent_bytes
+            && self.sender.wakes_writer(&self.common);
+        match why {
+            // It was asked for just now, and nothing that it depends on has changed since.
+            Some(cause) if !has_room => {
+                debug_assert_eq!(self.next_segment(), Err(cause));
+                self.common.set(ConnectionFlags::WANTS_TRANSMIT, false);
+                self.update_with(Err(cause), env);
+            }
+            _ => self.update(env),
+        }
+        if has_room { Changes::WRITABLE } else { Changes::empty() }
     }
     /// Gives such a segment to `out`; false when that refuses it.
     // spec: RFC7323 3.2-2
@@ -78,7 +101,7 @@ impl Connection {
         let lent = payload.len() as u32;
         let taken = out.plain(&header, payload, ecn).map(|()| lent);
         let sent = SegmentSent {
-            socket: env.socket,
+            socket: env.socket(),
             sequence: header.sequence,
             acknowledgment: Some(header.acknowledgment),
             flags: header.flags().bits(),
@@ -91,16 +114,17 @@ impl Connection {
     fn emit<O: SegmentOutput + ?Sized>(
         &mut self,
         next: Next,
+        full_bytes: u32,
         (wants_sums, shares): (bool, bool),
         out: &mut O,
         env: &mut Environment<'_>,
     ) -> bool {
-        let header = self.header_of(next, env);
+        let header = self.header_of(next, full_bytes, env);
         let ecn = self.sender.ecn_of(&self.common, next);
         let (lent, taken) =
             self.sender.lend_segment(&self.common, next, &header, ecn, (wants_sums, shares), out);
         let sent = SegmentSent {
-            socket: env.socket,
+            socket: env.socket(),
             sequence: header.sequence,
             acknowledgment: header.flags.ack().then_some(header.acknowledgment),
             flags: header.flags.bits(),
@@ -116,15 +140,15 @@ impl Connection {
         next: Next,
         sent: SegmentSent,
         sack_bytes: u32,
-        taken: Result<u32, Blocked>,
+        taken: Result<u32, Full>,
         env: &mut Environment<'_>,
     ) -> bool {
-        match (taken, self.common.config.refusal_retry) {
+        match (taken, self.common.config().refusal_retry) {
             (Ok(payload_bytes), _) => {
                 self.committed(next, SegmentSent { payload_bytes, ..sent }, sack_bytes, env);
             }
-            (Err(Blocked::Link), Some(retry)) => self.refused_by_link(next, sent, sack_bytes, retry, env),
-            (Err(Blocked::Link), None) => {}
+            (Err(Full), Some(retry)) => self.refused_by_link(next, sent, sack_bytes, retry, env),
+            (Err(Full), None) => {}
         }
         taken.is_ok()
     }
@@ -135,11 +159,11 @@ impl Connection {
         match next {
             Next::Synchronise => {
                 let has_offered = self.receiver.space().window() > 0;
-                self.sender.committed_syn(&mut self.common, lent, has_offered, env.now);
+                self.sender.committed_syn(&mut self.common, lent, has_offered, env.now());
             }
             Next::Data(data) => {
                 if data.retransmission.is_none() && lent > 0 {
-                    self.receiver.note_answer(&self.common, env.now);
+                    self.receiver.note_answer(&self.common, env.now());
                 }
                 let full_bytes = self.sender.payload_limit(sack_bytes);
                 self.sender.committed(&self.common, full_bytes, data, lent, env);
@@ -153,7 +177,7 @@ impl Connection {
             self.receiver.acknowledgment_sent(next, sent.window_field);
         }
         if sack_bytes > 0 {
-            self.receiver.sack_sent(&self.common, env.pool);
+            self.receiver.sack_sent(&self.common, env.pool());
         }
         if sent.flags & Flags::URG.bits() != 0 {
             self.sender.urgent_announced();
@@ -170,7 +194,7 @@ impl Connection {
         retry: Duration,
         env: &mut Environment<'_>,
     ) {
-        let now = env.now;
+        let now = env.now();
         if !self.common.opens() {
             self.sender.reduce_by_refusal(&self.common, now);
         }

@@ -1,33 +1,83 @@
-//! Whether a segment lies in the window, and what of it is new (RFC 9293 §3.10.7.4, first step).
+//! Whether a segment's numbers are ours to look at, and what of it is new (RFC 9293 §3.10.7.4, first step), with PAWS before
+//! that (RFC 7323 §5.3).
 
 use super::Receiver;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
+use crate::outcome::Outcome;
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use inhost_base::Instant;
-use inhost_event::TcpState;
+use inhost_event::{Drop, TcpState};
 
 /// `TS.Recent` says nothing any more after so many hours without a newer one (RFC 7323 §5.5): 24 days.
 // spec: RFC7323 5.5-1
 const TIMESTAMP_LIFE_HOURS: u16 = 24 * 24;
 
 impl Receiver {
+    /// Checks the segment and trims it to the window. If false, the acknowledgment that is due is marked. It `says_nothing`
+    /// to the sender if it neither acknowledges anything nor widens the window.
+    // spec: RFC7323 5.3-2, 5.3-3; RFC5961 3.2-3
+    pub fn is_acceptable(
+        &mut self,
+        common: &mut Common,
+        arrival: &mut Arrival<'_>,
+        says_nothing: bool,
+        now: Instant,
+        outcome: &mut Outcome,
+    ) -> bool {
+        if self.fails_paws(common, arrival, says_nothing, now) {
+            outcome.dropped = Some(Drop::OldTimestamp);
+            let is_silent = common.config().policy.pure_acks_pass_paws
+                && arrival.is_pure()
+                && arrival.first < self.space.next();
+            if !is_silent {
+                self.note_old(common, arrival);
+                self.answer_unacceptable(common, arrival, now);
+            }
+            return false;
+        }
+        if common.state() == TcpState::SynReceived && arrival.is_repeated_syn() {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            // Our SYN-ACK may be lost. The peer's timer limits the rate. The rest of the segment is retransmitted by the
+            // peer.
+            common.set(ConnectionFlags::SYN_DUE, true);
+            return false;
+        }
+        if self.is_in_window(common, arrival) {
+            self.cut_to_window(common, arrival);
+            return true;
+        }
+        outcome.dropped = Some(Drop::OutOfWindow);
+        let header = arrival.header;
+        if header.flags.rst() {
+            return self.repeats_fin(common, arrival);
+        }
+        if !common.opens() {
+            self.note_old(common, arrival);
+        }
+        if common.state() == TcpState::TimeWait && header.flags.fin() {
+            // The last acknowledgment was lost: TIME-WAIT restarts.
+            common.linger_until(now + common.config().time_wait);
+        }
+        self.answer_unacceptable(common, arrival, now);
+        false
+    }
     /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it omits. A closed window accepts any segment that
     /// starts at its edge, because of its acknowledgment, reset and urgent pointer. And a segment without length may
     /// stand at the edge of any window: a sender that has filled the window has no other sequence number for an
     /// acknowledgment, and two such senders that each missed a segment would otherwise never accept each other's
     /// acknowledgments.
-    pub fn is_in_window(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
+    fn is_in_window(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
         let controls = u32::from(header.flags.syn()) + u32::from(header.flags.fin());
         let length = arrival.payload.len() as u32 + controls;
         let next = self.space.next();
         let window = self.space.window();
         let (first, end) = (arrival.first, arrival.first + length);
-        let touches = common.config.policy.unacknowledged_range_is_acceptable
-            && (common.state != TcpState::SynReceived || common.flags.contains(ConnectionFlags::ACTIVE_OPEN))
+        let touches = common.config().policy.unacknowledged_range_is_acceptable
+            && (common.state() != TcpState::SynReceived || common.has(ConnectionFlags::ACTIVE_OPEN))
             && self.space.acknowledged() <= end
             && end <= next;
         if touches {
@@ -43,7 +93,7 @@ impl Receiver {
         // It touches the window: its first byte lies before the edge, and its last not before the window.
         first < self.space.edge() && next < end
     }
-    pub fn cut_to_window(&mut self, common: &Common, arrival: &mut Arrival<'_>) {
+    fn cut_to_window(&mut self, common: &Common, arrival: &mut Arrival<'_>) {
         arrival.start = arrival.first + u32::from(arrival.header.flags.syn());
         if let Some(buffers) = self.buffers.as_mut().filter(|_| arrival.bears_stream()) {
             buffers.reassembly.duplicate = None;
@@ -71,7 +121,7 @@ impl Receiver {
         }
     }
     /// A discarded segment began before RCV.NXT: its sender missed our acknowledgment.
-    pub fn note_old(&mut self, common: &Common, arrival: &Arrival<'_>) {
+    fn note_old(&mut self, common: &Common, arrival: &Arrival<'_>) {
         let start = arrival.first;
         let end = start + arrival.payload.len() as u32 + u32::from(arrival.fin);
         if !arrival.header.flags.syn() && start < self.space.next() && start < end {
@@ -81,14 +131,36 @@ impl Receiver {
     }
     /// Whether a reset has the number of the peer's FIN, which is what a peer that was killed may send.
     pub fn repeats_fin(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
-        common.config.policy.reset_at_fin_is_valid
+        common.config().policy.reset_at_fin_is_valid
             && arrival.first + 1 == self.space.next()
-            && matches!(common.state, TcpState::CloseWait | TcpState::LastAck | TcpState::Closing)
+            && matches!(common.state(), TcpState::CloseWait | TcpState::LastAck | TcpState::Closing)
+    }
+    /// An old duplicate by its timestamp (RFC 7323 §5.3), or one without the timestamp that was agreed on (§3.2). One that
+    /// `says_nothing` to the sender either, an acknowledgment that changes nothing, may have been overtaken within a time-out.
+    // spec: RFC7323 3.2-5, 5.2-4, 5.3-1
+    fn fails_paws(&self, common: &Common, arrival: &Arrival<'_>, says_nothing: bool, now: Instant) -> bool {
+        if !common.has(ConnectionFlags::TIMESTAMPS) || arrival.header.flags.rst() {
+            return false;
+        }
+        let Some((value, _)) = arrival.header.options.timestamps else {
+            return common.config().timestamps_required;
+        };
+        let age = self.timestamp_age(value, now);
+        let spares_pure = common.config().policy.pure_acks_pass_paws;
+        let most = i32::from(spares_pure && !common.opens());
+        let is_overtaken = || {
+            spares_pure
+                && says_nothing
+                && arrival.is_pure()
+                && arrival.first == self.space.next()
+                && i64::from(age) <= common.base_timeout().as_millis() as i64 * 12 / 10
+        };
+        age > most && !is_overtaken()
     }
     /// By how much a timestamp of the peer is older than `TS.Recent`, in its ticks. One that is not older, or that meets a
     /// `TS.Recent` which is outdated itself, has no age.
     #[inline]
-    pub fn timestamp_age(&self, value: u32, now: Instant) -> i32 {
+    fn timestamp_age(&self, value: u32, now: Instant) -> i32 {
         let age = self.timestamp_recent.wrapping_sub(value) as i32;
         let is_outdated = || hour_of(now).wrapping_sub(self.timestamp_hour) > TIMESTAMP_LIFE_HOURS;
         if age > 0 && is_outdated() { 0 } else { age }
@@ -110,7 +182,7 @@ impl Receiver {
     ) {
         self.received_at = now;
         if let Some((value, _)) = timestamps
-            && common.flags.contains(ConnectionFlags::TIMESTAMPS)
+            && common.has(ConnectionFlags::TIMESTAMPS)
             && first <= self.space.acknowledged()
             && self.timestamp_age(value, now) <= 0
         {

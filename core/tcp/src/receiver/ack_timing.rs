@@ -107,7 +107,7 @@ impl Receiver {
             return self.adapt_to(common, coming, now);
         }
         self.ack_timing.data_at_ms = millis(now);
-        let most = u32::from(common.path_mss);
+        let most = u32::from(common.path_mss());
         let largest = self.space.segment_bytes().max(coming.bytes.min(most) as u16);
         self.space.assume_segments_of(largest);
     }
@@ -115,9 +115,9 @@ impl Receiver {
         let gap = self.ack_timing.since_data(now);
         self.ack_timing.data_at_ms = millis(now);
         self.measure_segments(common, coming);
-        let timeout = common.round_trip.base_timeout(&common.config);
+        let timeout = common.base_timeout();
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
-        let most = common.config.quick_acknowledgments;
+        let most = common.config().quick_acknowledgments;
         let window = self.space.window();
         let mss = self.space.segment_bytes();
         let timing = &mut self.ack_timing;
@@ -148,7 +148,7 @@ impl Receiver {
             return self.schedule_adaptive(common, now);
         }
         let waiting = self.space.unacknowledged_bytes();
-        let delay = common.config.acknowledgment_delay.min(MAX_ACKNOWLEDGMENT_DELAY);
+        let delay = common.config().acknowledgment_delay.min(MAX_ACKNOWLEDGMENT_DELAY);
         if waiting >= 2 * u32::from(self.space.segment_bytes())
             || delay == Duration::ZERO
             || self.ack_timing.is_quick()
@@ -170,7 +170,7 @@ impl Receiver {
             }
             return;
         }
-        if arrival.header.flags.cwr() && common.flags.contains(ConnectionFlags::ECN) {
+        if arrival.header.flags.cwr() && common.has(ConnectionFlags::ECN) {
             // Its window may be very small.
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
@@ -206,7 +206,7 @@ impl Receiver {
         if delay > MIN_DELAY_MS {
             let awaits_reply = self.flags.contains(ReceiverFlags::INTERACTIVE) || timing.pushes > 0;
             let mut most = if awaits_reply { MAX_DELAY_MS } else { MAX_STREAM_DELAY_MS };
-            if let Some(smoothed) = common.round_trip.smoothed() {
+            if let Some(smoothed) = common.round_trip().smoothed() {
                 most = most.min((smoothed.as_millis().min(60_000) as u16).max(MIN_DELAY_MS));
             }
             delay = delay.min(most);
@@ -218,7 +218,7 @@ impl Receiver {
         if !common.acks_adapt() {
             return;
         }
-        let timeout = common.round_trip.base_timeout(&common.config).as_millis().min(60_000) as u16;
+        let timeout = common.base_timeout().as_millis().min(60_000) as u16;
         let timing = &mut self.ack_timing;
         if self.flags.contains(ReceiverFlags::INTERACTIVE) {
             self.flags.remove(ReceiverFlags::INTERACTIVE);
@@ -233,7 +233,7 @@ impl Receiver {
         let options = common.options_bytes();
         let before = core::mem::take(&mut self.ack_timing.short_bytes);
         if bytes >= u32::from(self.space.segment_bytes()) {
-            let most = common.offered_mss.min(common.config.mss_limit_bytes) - options;
+            let most = common.offered_mss() - options;
             self.space.assume_segments_of(bytes.min(u32::from(most)) as u16);
             if push {
                 self.ack_timing.pushes = self.ack_timing.pushes.max(1);
@@ -244,7 +244,7 @@ impl Receiver {
         if length >= USUAL_FULL_BYTES || (length >= LEAST_FULL_BYTES && !push && !is_marked) {
             self.ack_timing.short_bytes = bytes as u16;
             // With little memory Linux also checks whether the window would shrink, and waits.
-            if before == bytes as u16 && common.config.window_growth_bytes >= AMPLE_BYTES {
+            if before == bytes as u16 && common.config().window_growth_bytes >= AMPLE_BYTES {
                 self.space.assume_segments_of(before);
                 return;
             }
@@ -254,7 +254,7 @@ impl Receiver {
     /// A segment arrived that lets the window grow: acknowledge at once, so that the peer learns of the larger window.
     pub fn grow_window(&mut self, common: &Common, bytes: u32) {
         let timing = &mut self.ack_timing;
-        if timing.grown_bytes < common.config.window_growth_bytes {
+        if timing.grown_bytes < common.config().window_growth_bytes {
             let more = 2 * bytes.max(u32::from(self.space.segment_bytes()));
             timing.grown_bytes = timing.grown_bytes.saturating_add(more);
             timing.quick |= 1;
@@ -274,8 +274,8 @@ impl Receiver {
     /// Data is sent: if it answers data that arrived within the delay, the connection is interactive.
     #[inline]
     pub fn note_answer(&mut self, common: &Common, now: Instant) {
-        let answers_handshake = common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
-            && self.flags.contains(ReceiverFlags::ACKNOWLEDGE);
+        let answers_handshake =
+            common.has(ConnectionFlags::ACTIVE_OPEN) && self.flags.contains(ReceiverFlags::ACKNOWLEDGE);
         if common.acks_adapt() && self.ack_timing.delay_ms == 0 && answers_handshake {
             // Data is sent together with the last step of the handshake.
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
@@ -340,7 +340,7 @@ impl Receiver {
     pub fn set_ack_timing(&mut self, common: &Common, quick: bool) {
         self.flags.set(ReceiverFlags::INTERACTIVE, !quick);
         if common.acks_adapt() {
-            let counts = matches!(common.state, TcpState::Established | TcpState::CloseWait);
+            let counts = matches!(common.state(), TcpState::Established | TcpState::CloseWait);
             if quick && counts {
                 self.ack_timing.pushes = self.ack_timing.pushes.max(1);
                 self.acknowledge_what_was_read(common);

@@ -1,14 +1,13 @@
 //! Data in order and ahead of a hole (RFC 9293 §3.10.7.4, seventh step; RFC 5681 §4.2).
 
 use super::Receiver;
+use crate::Environment;
 use crate::arrival::{Arrival, Coming};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
 use crate::outcome::Outcome;
 use crate::receiver::window::tighten;
-use crate::{Environment, Header};
-use core::slice::from_mut;
 use inhost_buf::{Batch, Packet, Pool};
 use inhost_event::{Drop, Layer, TcpState};
 
@@ -33,13 +32,13 @@ impl Receiver {
         if length == 0 {
             return false;
         }
-        self.note_data(common, coming, env.now);
+        self.note_data(common, coming, env.now());
         if coming.bytes >= u32::from(self.space.segment_bytes()) {
-            self.measure_as_receiver(common, coming.timestamps, env.now);
+            self.measure_as_receiver(common, coming.timestamps, env.now());
         }
         let buffers = self.buffers.get_or_insert_default();
         for piece in payload {
-            buffers.receive.push(tighten(piece.take(), env.pool), env.pool);
+            buffers.receive.push(tighten(piece.take(), env.pool()), env.pool());
         }
         let next = self.space.next() + length;
         let fills_hole = !buffers.reassembly.is_empty() && !coming.fin;
@@ -57,7 +56,7 @@ impl Receiver {
     /// unless `at_once`: an answer may follow, at least our FIN, so the connection counts as interactive.
     pub fn take_fin(&mut self, common: &Common, at_once: bool, pool: &mut Pool) {
         self.space.receive_fin();
-        let may_wait = common.acks_adapt() && common.state == TcpState::Established;
+        let may_wait = common.acks_adapt() && common.state() == TcpState::Established;
         if at_once || !may_wait {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
@@ -74,13 +73,13 @@ impl Receiver {
     #[inline]
     pub fn read(&mut self, common: &Common, into: &mut [u8], env: &mut Environment<'_>) -> usize {
         env.begin_layer(Layer::Read);
-        let count = self.buffers.as_mut().map_or(0, |buffers| buffers.receive.read(into, env.pool));
+        let count = self.buffers.as_mut().map_or(0, |buffers| buffers.receive.read(into, env.pool()));
         env.end_layer();
         self.size_receive_buffer(common, count, env);
         count
     }
     /// Takes the packet with the first bytes that wait, an empty one where there is none, unless it has more than `most`.
-    pub fn take_front(&mut self, common: &Common, most: usize, env: &Environment<'_>) -> Option<Packet> {
+    pub fn take_front(&mut self, common: &Common, most: usize, env: &mut Environment<'_>) -> Option<Packet> {
         let buffers = self.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)?;
         let packet = buffers.receive.take().unwrap_or_default();
         self.size_receive_buffer(common, packet.len(), env);
@@ -90,7 +89,7 @@ impl Receiver {
     pub fn discard(&mut self, common: &Common, bytes: usize, env: &mut Environment<'_>) {
         let Some(buffers) = &mut self.buffers else { return };
         let count = bytes.min(buffers.receive.len());
-        buffers.receive.discard(count, env.pool);
+        buffers.receive.discard(count, env.pool());
         self.size_receive_buffer(common, count, env);
     }
     /// Takes the next bytes in order of a stream without a hole.
@@ -100,38 +99,16 @@ impl Receiver {
         self.buffers.get_or_insert_default().receive.push(tighten(payload, pool), pool);
         self.space.receive(length);
     }
-    /// Takes the data of the SYN with which the peer opens fast. It is not a sample of the arrival rate.
-    pub fn take_syn_data(
-        &mut self,
-        common: &Common,
-        syn: &Header,
-        payload: &mut Packet,
-        env: &mut Environment<'_>,
-    ) {
-        let bytes = payload.len() as u32;
-        let coming = Coming {
-            bytes,
-            new_bytes: bytes,
-            push: syn.flags.psh(),
-            is_marked: false,
-            fin: false,
-            timestamps: syn.options.timestamps,
-        };
-        let ack_timing = self.ack_timing;
-        self.take_in_order(common, from_mut(payload), coming, env);
-        self.schedule_acknowledgment(common, env.now);
-        self.ack_timing = ack_timing;
-    }
     /// Data in order reaches to `next`: moves the data held beyond it to the queue. Data that fills a hole is
     /// acknowledged at once (RFC 5681 §4.2).
     #[inline(never)]
     fn fill_hole(&mut self, common: &Common, next: Offset, env: &mut Environment<'_>) -> u32 {
-        let tells = common.flags.contains(ConnectionFlags::SACK) && common.config.duplicate_sack;
+        let tells = common.has(ConnectionFlags::SACK) && common.config().duplicate_sack;
         let Some(buffers) = &mut self.buffers else { return 0 };
         if tells {
             buffers.reassembly.note_overlap(next);
         }
-        let joined = buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool);
+        let joined = buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool());
         self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         joined
     }
@@ -151,12 +128,12 @@ impl Receiver {
         self.ack_timing.duplicates_due =
             self.ack_timing.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
         if common.acks_adapt()
-            && common.flags.contains(ConnectionFlags::SACK)
+            && common.has(ConnectionFlags::SACK)
             && arrival.whole_bytes >= GROWING_AHEAD_BYTES
         {
             self.grow_window(common, arrival.whole_bytes);
         }
-        if env.pool.is_under_pressure() {
+        if env.pool().is_under_pressure() {
             outcome.dropped = Some(Drop::NoMemory);
             return;
         }
@@ -165,8 +142,8 @@ impl Receiver {
         }
         // Data in the advertised window fits the buffer, unless that has shrunk since; then the peer retransmits it.
         let limit = self.receive_buffer_bytes(common);
-        let most_runs = common.config.reassembly_limit_pieces;
-        let tells_duplicates = common.flags.contains(ConnectionFlags::SACK) && common.config.duplicate_sack;
+        let most_runs = common.config().reassembly_limit_pieces;
+        let tells_duplicates = common.has(ConnectionFlags::SACK) && common.config().duplicate_sack;
         let (start, end) = (arrival.start, arrival.start + arrival.payload.len() as u32);
         let fin = arrival.fin;
         let buffers = self.buffers.get_or_insert_default();
@@ -180,7 +157,7 @@ impl Receiver {
         }
         let room_bytes = limit.saturating_sub(buffers.receive.capacity_bytes());
         let packet = arrival.payload.take();
-        if !buffers.reassembly.insert(start, packet, room_bytes, most_runs, env.pool) {
+        if !buffers.reassembly.insert(start, packet, room_bytes, most_runs, env.pool()) {
             outcome.dropped = Some(Drop::QueueFull);
         }
         if fin {

@@ -17,7 +17,7 @@ impl Receiver {
     }
     /// CWR, with which the peer says that it has reduced its window (RFC 3168 §6.1.3): echoing ends.
     pub fn take_window_reduced(&mut self, common: &Common, arrival: &Arrival<'_>) {
-        if arrival.header.flags.cwr() && common.flags.contains(ConnectionFlags::ECN) {
+        if arrival.header.flags.cwr() && common.has(ConnectionFlags::ECN) {
             let echoed = self.flags.contains(ReceiverFlags::ECHO_CONGESTION);
             self.flags.remove(ReceiverFlags::ECHO_CONGESTION);
             if echoed {

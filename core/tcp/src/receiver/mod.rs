@@ -7,6 +7,7 @@ pub(crate) mod buffers;
 pub(crate) mod data;
 mod detail;
 mod ecn;
+mod handshake;
 pub(crate) mod reassembly;
 pub(crate) mod sack;
 pub(crate) mod sizing;
@@ -25,7 +26,7 @@ use crate::receiver::ack_timing::AckTiming;
 use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
-use crate::{Config, Environment, Header, PlainHeader};
+use crate::{Config, Environment, PlainHeader};
 use alloc::boxed::Box;
 #[cfg(feature = "freeze")]
 use inhost_base::freeze::{Invalid, require};
@@ -37,9 +38,6 @@ use inhost_event::{ReceiveCause, TcpState};
 
 /// What counts as full-sized until larger segments were seen.
 const LEAST_RECEIVE_MSS: u16 = 536;
-
-/// The least that a peer is thought to send in a full segment: IPv4's minimum MTU of 68 less 20 bytes of header.
-const LEAST_ASSUMED_BYTES: u16 = 48;
 
 /// What arrives, until it is read.
 #[derive(Debug)]
@@ -123,26 +121,6 @@ impl Receiver {
     pub fn holds_nothing(&self) -> bool {
         self.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
     }
-    /// Takes over what the peer's SYN says.
-    // spec: RFC7323 2.2-3
-    pub fn learn_from_syn(&mut self, common: &Common, syn: &Header, now: Instant) {
-        self.space.begin(syn.sequence);
-        if !common.flags.contains(ConnectionFlags::SCALING) {
-            self.space.forgo_scale();
-        }
-        if let Some((value, _)) = syn.options.timestamps
-            && common.flags.contains(ConnectionFlags::TIMESTAMPS)
-        {
-            self.set_timestamp_recent(value, now);
-        }
-    }
-    /// The handshake is done. Full-sized segments of the peer's have no more payload than the path takes; where acknowledgments
-    /// adapt, a peer that takes little is thought to send little.
-    pub fn assume_segments(&mut self, common: &Common, own_bytes: u32) {
-        let known = self.space.segment_bytes().min(common.path_mss);
-        let adapted = || (own_bytes.min(u32::from(known)) as u16).max(LEAST_ASSUMED_BYTES);
-        self.space.assume_segments_of(if common.acks_adapt() { adapted() } else { known });
-    }
     /// Each number of the peer's on the wire is `by` higher from now on.
     pub fn renumber(&mut self, by: u32) {
         self.space.renumber(by);
@@ -177,21 +155,18 @@ impl Receiver {
     }
     /// The application reads no more.
     pub fn close(&mut self, common: &mut Common, env: &mut Environment<'_>) {
-        common.flags.insert(ConnectionFlags::RECEIVE_CLOSED);
+        common.set(ConnectionFlags::RECEIVE_CLOSED, true);
         if let Some(buffers) = &mut self.buffers {
-            buffers.receive.clear(env.pool);
+            buffers.receive.clear(env.pool());
         }
-        if common.state == TcpState::FinWait2 && common.linger_at == Instant::FAR_FUTURE {
-            common.linger_at = env.now + common.config.fin_wait_2;
+        if common.state() == TcpState::FinWait2 && common.linger_at() == Instant::FAR_FUTURE {
+            common.linger_until(env.now() + common.config().fin_wait_2);
         }
         self.was_read(common);
     }
     /// The timestamps of a segment sent at `now`, where they were negotiated.
     pub fn timestamps_to_send(&self, common: &Common, now: Instant) -> Option<(u32, u32)> {
-        common
-            .flags
-            .contains(ConnectionFlags::TIMESTAMPS)
-            .then(|| (common.timestamp(now), self.timestamp_recent))
+        common.has(ConnectionFlags::TIMESTAMPS).then(|| (common.timestamp(now), self.timestamp_recent))
     }
     /// What receiving waits for.
     #[inline]
@@ -208,7 +183,7 @@ impl Receiver {
                 return ReceiveCause::Hole;
             }
         }
-        if common.peer_has_closed() || common.state == TcpState::Closed {
+        if common.peer_has_closed() || common.state() == TcpState::Closed {
             ReceiveCause::Closed
         } else {
             ReceiveCause::AwaitingData
@@ -217,13 +192,18 @@ impl Receiver {
     /// The plain header of a segment sent now: sequence, acknowledgment, window and timestamps.
     // spec: RFC7323 3.2-2
     #[inline]
-    pub fn plain_header(&self, common: &Common, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {
+    pub fn plain_header(
+        &self,
+        common: &Common,
+        sequence: Sequence,
+        env: &mut Environment<'_>,
+    ) -> PlainHeader {
         PlainHeader {
             sequence,
             acknowledgment: self.space.sequence(self.space.next()),
-            window: self.window_to_offer(common, env.pool),
+            window: self.window_to_offer(common, env.pool()),
             push: false,
-            timestamps: self.timestamps_to_send(common, env.now),
+            timestamps: self.timestamps_to_send(common, env.now()),
         }
     }
 }

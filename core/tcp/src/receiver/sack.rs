@@ -27,16 +27,16 @@ impl Receiver {
     #[inline]
     pub fn has_sack_news(&self, common: &Common) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
-            && common.flags.contains(ConnectionFlags::SACK)
+            && common.has(ConnectionFlags::SACK)
     }
     // spec: RFC2018 4-5, 4-6
     pub fn sack_blocks(&self, common: &Common) -> Blocks {
         let mut blocks = Blocks::new();
         let Some(buffers) = &self.buffers else { return blocks };
         // Timestamps leave room for three.
-        let most = MAX_SACK_BLOCKS - usize::from(common.flags.contains(ConnectionFlags::TIMESTAMPS));
+        let most = MAX_SACK_BLOCKS - usize::from(common.has(ConnectionFlags::TIMESTAMPS));
         if let Some(duplicate) = buffers.reassembly.duplicate
-            && common.config.duplicate_sack
+            && common.config().duplicate_sack
         {
             blocks.push(duplicate);
         }
@@ -59,7 +59,7 @@ impl Receiver {
     }
     /// The data from `start` to `end` was a duplicate: a D-SACK block reports it (RFC 2883 §4).
     pub fn note_repeated(&mut self, common: &Common, start: Offset, end: Offset) {
-        if common.flags.contains(ConnectionFlags::SACK) && common.config.duplicate_sack && start < end {
+        if common.has(ConnectionFlags::SACK) && common.config().duplicate_sack && start < end {
             self.buffers_mut().reassembly.duplicate = Some((start, end));
         }
     }

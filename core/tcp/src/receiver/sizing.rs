@@ -44,42 +44,44 @@ impl Receiver {
     /// The application read `bytes`. The amount read in a round trip shows the rate of the path: the window is twice
     /// that, and more while it grows, so that it never limits the sender.
     #[inline]
-    pub fn size_receive_buffer(&mut self, common: &Common, bytes: usize, env: &Environment<'_>) {
-        let round_trip = common.round_trip.smoothed();
+    pub fn size_receive_buffer(&mut self, common: &Common, bytes: usize, env: &mut Environment<'_>) {
+        let round_trip = common.round_trip().smoothed();
         let segment = usize::from(self.space.segment_bytes());
         let (initial, limit) =
-            (common.config.receive_buffer_initial_bytes, common.config.receive_buffer_limit_bytes);
+            (common.config().receive_buffer_initial_bytes, common.config().receive_buffer_limit_bytes);
         let Some(buffers) = &mut self.buffers else { return };
         let sizing = &mut buffers.sizing;
         sizing.read_bytes += bytes;
         let Some(round_trip) = sizing.round_trip().or(round_trip) else { return };
-        if env.now.since(sizing.round_at) < round_trip {
+        if env.now().since(sizing.round_at) < round_trip {
             return;
         }
         if sizing.round_at > Instant::ZERO && sizing.read_bytes > sizing.before_bytes {
             let growth = sizing.read_bytes - sizing.before_bytes;
             let window = 2 * (sizing.read_bytes + growth) + HEADWAY_SEGMENTS * segment;
             // Half of memory is window.
-            let most = limit.min((env.pool.limit_bytes() / SHARE_OF_POOL).max(initial));
+            let most = limit.min((env.pool().limit_bytes() / SHARE_OF_POOL).max(initial));
             let wanted = (2 * window).min(most);
-            if wanted > sizing.receive_bytes.max(initial) && env.pool.pressure() == Pressure::Plenty {
+            if wanted > sizing.receive_bytes.max(initial) && env.pool().pressure() == Pressure::Plenty {
                 sizing.receive_bytes = wanted;
             }
             sizing.before_bytes = sizing.read_bytes;
         }
         sizing.read_bytes = 0;
-        sizing.round_at = env.now;
+        sizing.round_at = env.now();
     }
     /// What memory received data may pin now.
     #[inline]
     pub fn receive_buffer_bytes(&self, common: &Common) -> usize {
         let sized = self.buffers.as_ref().map_or(0, |buffers| buffers.sizing.receive_bytes);
-        sized.max(common.config.receive_buffer_initial_bytes).min(common.config.receive_buffer_limit_bytes)
+        sized
+            .max(common.config().receive_buffer_initial_bytes)
+            .min(common.config().receive_buffer_limit_bytes)
     }
     /// A full segment of data arrived: once a round trip, samples the round trip by the echoed timestamp.
     pub fn measure_as_receiver(&mut self, common: &Common, timestamps: Option<(u32, u32)>, now: Instant) {
         let Some(buffers) = &self.buffers else { return };
-        if now < buffers.sizing.measure_at || !common.flags.contains(ConnectionFlags::TIMESTAMPS) {
+        if now < buffers.sizing.measure_at || !common.has(ConnectionFlags::TIMESTAMPS) {
             return;
         }
         let Some((_, echo)) = timestamps else { return };

@@ -16,7 +16,7 @@ impl Receiver {
             return;
         }
         let first = arrival.first + u32::from(header.flags.syn());
-        let least = u16::from(common.config.policy.zero_urgent_pointer_counts);
+        let least = u16::from(common.config().policy.zero_urgent_pointer_counts);
         let mark = first + u32::from(header.urgent_pointer.max(least));
         if self.space.urgent() < mark && self.read_position(common) < mark {
             self.space.urge_to(mark);

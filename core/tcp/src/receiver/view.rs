@@ -1,10 +1,11 @@
 //! The receiving half of a connection, to be read.
 
 use super::Receiver;
-use crate::StreamError;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
+use crate::{Header, StreamError};
 use inhost_event::TcpState;
+use inhost_wire::tcp::Flags;
 
 /// The receiving half, to be read: what arrived and waits for the application. From [`crate::Connection::receiver`].
 #[derive(Clone, Copy)]
@@ -27,9 +28,9 @@ impl<'a> ReceiveView<'a> {
     /// Whether all data of the peer was read and no more will arrive.
     pub fn is_at_end(self) -> bool {
         self.readable_bytes() == 0
-            && (self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED)
+            && (self.common.has(ConnectionFlags::RECEIVE_CLOSED)
                 || self.common.peer_has_closed()
-                || self.common.state == TcpState::Closed)
+                || self.common.state() == TcpState::Closed)
     }
     /// The first bytes that wait, as far as they lie in one piece before the urgent mark; take them by
     /// [`Connection::consume`](crate::Connection::consume).
@@ -68,13 +69,30 @@ impl<'a> ReceiveView<'a> {
     pub(crate) fn readable_to_mark(self, most: usize) -> Result<usize, StreamError> {
         let readable = self.readable_bytes();
         if readable == 0 {
-            return match self.common.error {
+            return match self.common.error() {
                 Some(error) => Err(StreamError::Connection(error)),
                 None if self.is_at_end() || most == 0 => Ok(0),
                 None => Err(StreamError::WouldBlock),
             };
         }
         Ok(most.min(readable).min(self.urgent_ahead().unwrap_or(usize::MAX)))
+    }
+    /// Whether `header`, a SYN for a connection in TIME-WAIT, may begin a new one in its place (RFC 9293 §3.10.7.4,
+    /// RFC 6191), which begins at [`SendView::successor`](crate::SendView::successor) or beyond.
+    // spec: RFC9293 SHLD-4
+    pub fn yields_to(self, header: &Header) -> bool {
+        let flags = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
+        if self.common.state() != TcpState::TimeWait || flags != Flags::SYN {
+            return false;
+        }
+        let newer_number = self.receiver.space.next() < self.receiver.space.offset(header.sequence);
+        match header.options.timestamps {
+            Some((value, _)) if self.common.has(ConnectionFlags::TIMESTAMPS) => {
+                let ahead = value.wrapping_sub(self.receiver.timestamp_recent) as i32;
+                ahead > 0 || (ahead == 0 && newer_number)
+            }
+            _ => newer_number,
+        }
     }
     /// Bytes of the peer's stream that arrived in order.
     pub fn received_bytes(self) -> u64 {

@@ -8,8 +8,9 @@ use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::sender::flight::AckSample;
-use crate::{Environment, RecoveryState};
+use crate::{Environment, PlainHeader, RecoveryState};
 use inhost_base::{Duration, Instant};
+use inhost_event::Layer;
 use inhost_wire::tcp::{Flags, SackBlocks};
 
 /// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
@@ -19,23 +20,53 @@ const RESTART_SEGMENTS: usize = 4;
 const LEAST_RENEGING_WAIT: Duration = Duration::from_millis(10);
 
 impl Sender {
+    /// Takes an acknowledgment, new or duplicate, with its SACK blocks. Gives what the application and the host learn from it.
+    pub fn take_acknowledgment(
+        &mut self,
+        common: &mut Common,
+        arrival: &Arrival<'_>,
+        duplicate: bool,
+        env: &mut Environment<'_>,
+    ) -> Changes {
+        let header = arrival.header;
+        let echo = common.echo_of(header.options.timestamps);
+        let mut sample = self.ack_sample(arrival.acknowledgment, header.window, echo);
+        sample.is_duplicate = duplicate;
+        sample.congestion = self.tells_of_mark(common, header.flags);
+        let sack = Some(&header.options.sack)
+            .filter(|blocks| !blocks.is_empty() && common.has(ConnectionFlags::SACK));
+        self.acknowledge(common, sample, sack, env)
+    }
+    /// Takes the acknowledgment of something new in a segment as predicted, without SACK blocks. In ESTABLISHED there is no
+    /// FIN of ours to be acknowledged.
+    #[inline(never)]
+    pub fn take_predicted_acknowledgment(
+        &mut self,
+        common: &mut Common,
+        header: &PlainHeader,
+        acknowledgment: Offset,
+        env: &mut Environment<'_>,
+    ) -> Changes {
+        let sample = self.ack_sample(acknowledgment, header.window, common.echo_of(header.timestamps));
+        self.acknowledge(common, sample, None, env)
+    }
     /// What an acknowledgment with this number, window and echo shows before it is processed. An old one says nothing but what
     /// its blocks say.
     #[inline]
-    pub fn ack_sample(&self, acknowledgment: Offset, window_field: u16, echo: Option<u32>) -> AckSample {
+    fn ack_sample(&self, acknowledgment: Offset, window_field: u16, echo: Option<u32>) -> AckSample {
         let edge = self.space.unacknowledged().max(acknowledgment) + self.scaled(window_field);
         AckSample { acknowledgment, echo, edge, ..self.sample_without_ack() }
     }
     /// Whether the peer tells of a congestion mark.
-    pub fn tells_of_mark(&self, common: &Common, flags: Flags) -> bool {
-        common.flags.contains(ConnectionFlags::ECN)
+    fn tells_of_mark(&self, common: &Common, flags: Flags) -> bool {
+        common.has(ConnectionFlags::ECN)
             && flags.ece()
-            && (self.space.has_outstanding() || !common.config.policy.ece_needs_data_in_flight)
+            && (self.space.has_outstanding() || !common.config().policy.ece_needs_data_in_flight)
     }
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
     pub fn is_recent(&self, common: &Common, acknowledgment: Offset) -> bool {
-        let syn = u64::from(!common.flags.contains(ConnectionFlags::ACTIVE_OPEN));
+        let syn = u64::from(!common.has(ConnectionFlags::ACTIVE_OPEN));
         let acknowledged = self.space.unacknowledged().count().saturating_sub(syn);
         let old_bytes = u64::from(self.space.largest_window()).min(acknowledged) as u32;
         acknowledgment.within(self.space.unacknowledged().back(old_bytes), old_bytes + 1)
@@ -46,7 +77,7 @@ impl Sender {
         let window = self.scaled(header.window);
         // An unacceptable acknowledgment changes nothing.
         let same_window = window == self.space.window()
-            || (common.config.policy.same_sequence_only_widens_window
+            || (common.config().policy.same_sequence_only_widens_window
                 && self.space.narrows(arrival.first, arrival.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.space.has_outstanding() && same_window && empty && self.space.window() > 0
@@ -56,14 +87,15 @@ impl Sender {
     /// the fast path and in the slow path, so that the fast path is compiled without the checks whose results it knows.
     // spec: RFC7323 4.1-2
     #[inline(always)]
-    pub fn acknowledge(
+    fn acknowledge(
         &mut self,
         common: &mut Common,
         mut sample: AckSample,
         sack: Option<&SackBlocks>,
         env: &mut Environment<'_>,
     ) -> Changes {
-        let (now, duplicate) = (env.now, sample.is_duplicate);
+        let (now, duplicate) = (env.now(), sample.is_duplicate);
+        env.begin_layer(Layer::Timers);
         let before = self.space.unacknowledged();
         let acknowledgment = before.max(sample.acknowledgment);
         sample.advanced_bytes = acknowledgment.after(before);
@@ -74,7 +106,7 @@ impl Sender {
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
             let (acked, left) = (sample.advanced_bytes, self.space.next().after(acknowledgment));
             let measured = sample.oldest_round_trip;
-            common.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
+            common.measured(acked, left, measured, echoed);
             if sample.newest_round_trip.is_none()
                 && echoed.is_some()
                 && let Some(buffers) = &mut self.buffers
@@ -109,10 +141,11 @@ impl Sender {
         self.set_pace(common);
         let restarts = advanced && !sample.within_segment;
         self.restart_timers(common, restarts, restarts || sample.sacked_bytes > 0, now);
+        env.end_layer();
         if !advanced {
             return Changes::empty();
         }
-        common.soft_error = None;
+        common.set_soft_error(None);
         if self.wakes_writer(common) { Changes::REACHED | Changes::WRITABLE } else { Changes::REACHED }
     }
     /// The round-trip sample by the echoed timestamp, to a millisecond. After a timeout, an echo from before the timeout
@@ -146,11 +179,11 @@ impl Sender {
         }
         let before = buffers.flight.len();
         buffers.flight.acknowledge(acknowledgment, now, sample);
-        if common.config.policy.partial_acks_recut_segments {
+        if common.config().policy.partial_acks_recut_segments {
             buffers.flight.count_whole(before, segment_bytes, sample);
         }
         if let Some(round_trip) = sample.newest_round_trip {
-            buffers.flight.rack.measured(round_trip, &common.round_trip, now);
+            buffers.flight.rack.measured(round_trip, common.round_trip(), now);
             buffers.tail_probe.measured();
         }
     }
@@ -165,10 +198,10 @@ impl Sender {
     ) {
         let queued = self.queued_bytes();
         if let Some(buffers) = &mut self.buffers {
-            buffers.send.discard(advanced_bytes.min(queued) as usize, env.pool);
+            buffers.send.discard(advanced_bytes.min(queued) as usize, env.pool());
         }
         self.space.acknowledge(acknowledgment);
-        self.timer.progressed(env.now);
+        self.timer.progressed(env.now());
         self.flags.remove(SenderFlags::WINDOW_PROBE);
         if advanced_bytes > queued {
             self.flags.insert(SenderFlags::FIN_ACKNOWLEDGED);
@@ -179,7 +212,7 @@ impl Sender {
     // spec: RFC5681 3.2-4, 3.2-5
     #[inline]
     pub fn count_duplicates(&mut self, common: &Common, sample: &mut AckSample) {
-        if common.flags.contains(ConnectionFlags::SACK) {
+        if common.has(ConnectionFlags::SACK) {
             return;
         }
         let segment = self.segment_bytes().max(1);
@@ -221,7 +254,7 @@ impl Sender {
             self.restart_early(common, now);
             if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
                 // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.
-                let half = common.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
+                let half = common.round_trip().smoothed().unwrap_or(Duration::ZERO).divided_by(2);
                 self.timer.bring_forward(now + half.max(LEAST_RENEGING_WAIT));
             }
         }
@@ -234,14 +267,14 @@ impl Sender {
     fn restart_early(&mut self, common: &Common, now: Instant) {
         // In recovery the timer counts from the retransmission.
         let calm = !self.recovery.state.has_end();
-        if !common.config.rto_restart
+        if !common.config().rto_restart
             || !calm
             || self.space.next() < self.stream_end()
             || self.space.window() == 0
         {
             return;
         }
-        let timeout = common.round_trip.timeout(&common.config);
+        let timeout = common.timeout();
         let Some(buffers) = &self.buffers else { return };
         if buffers.flight.len() < RESTART_SEGMENTS
             && let Some(oldest) = buffers.flight.first()

@@ -61,16 +61,15 @@ pub(crate) struct SendBuffers {
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct FastOpen {
-    /// The option of our first SYN, or SYN and ACK.
-    pub option: Option<FastOpenCookie>,
-    pub experimental: bool,
+    /// The option of our first SYN, or SYN and ACK, and whether it goes in the form of the experiment.
+    pub option: Option<(FastOpenCookie, bool)>,
     /// Payload that our SYN may bear; 0 for none.
     pub most_data: u16,
     /// Payload that it bore.
     pub sent: u32,
     /// The data of the peer's SYN was taken: we may answer before the handshake is done.
     pub accepted: bool,
-    /// From the answer to our SYN.
+    /// The same from the answer to our SYN.
     pub learned: Option<(FastOpenCookie, bool)>,
 }
 
@@ -159,8 +158,7 @@ impl Sender {
     /// Where the next segments will probably begin and end.
     #[inline]
     pub fn block_layout(&self, common: &Common) -> BlockLayout {
-        let (summed, segment_bytes) =
-            (!common.flags.contains(ConnectionFlags::CHECKSUM_OFFLOAD), self.segment_bytes());
+        let (summed, segment_bytes) = (!common.has(ConnectionFlags::CHECKSUM_OFFLOAD), self.segment_bytes());
         if !summed && segment_bytes < LONG_SEGMENT_BYTES {
             // Such segments are combined by GSO, or have few bytes.
             return BlockLayout::NONE;
@@ -170,24 +168,22 @@ impl Sender {
     }
     /// After the last queued byte, handshake or not.
     pub fn end_of_queue(&self, common: &Common) -> Offset {
-        self.stream_end() + u32::from(common.opens() && !common.flags.contains(ConnectionFlags::EARLY_DATA))
+        self.stream_end() + u32::from(common.opens() && !common.has(ConnectionFlags::EARLY_DATA))
     }
     /// The current limit of the send buffer: twice the congestion window, so that a window of data waits while one is in
     /// flight.
     #[inline]
     pub fn send_buffer_bytes(&self, common: &Common) -> usize {
-        let limit = common.config.send_buffer_limit_bytes;
+        let limit = common.config().send_buffer_limit_bytes;
         let wanted = 2 * self.congestion.window.window_bytes as usize;
-        wanted.max(common.config.send_buffer_initial_bytes).min(limit)
+        wanted.max(common.config().send_buffer_initial_bytes).min(limit)
     }
     /// Bytes queued and never sent.
     #[inline]
     pub fn not_sent_bytes(&self, common: &Common) -> u32 {
         let (next, end) = (self.space.next(), self.stream_end());
         match () {
-            () if common.opens() && !common.flags.contains(ConnectionFlags::EARLY_DATA) => {
-                self.queued_bytes()
-            }
+            () if common.opens() && !common.has(ConnectionFlags::EARLY_DATA) => self.queued_bytes(),
             () if next < end => end.since(next),
             () => 0,
         }
@@ -199,7 +195,7 @@ impl Sender {
             return false;
         }
         let limit = self.send_buffer_bytes(common);
-        let low_water = common.config.not_sent_low_water_bytes;
+        let low_water = common.config().not_sent_low_water_bytes;
         let fresh = low_water == usize::MAX || (self.not_sent_bytes(common) as usize) < low_water.div_ceil(2);
         let wakes = fresh && self.queued_bytes() as usize <= limit - limit / 3;
         if wakes {

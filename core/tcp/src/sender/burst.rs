@@ -99,7 +99,7 @@ impl Sender {
         first_end: Offset,
         end: Offset,
     ) -> bool {
-        match common.config.policy.push {
+        match common.config().policy.push {
             // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
             PushPlacement::QueueEnd => {
                 let pushed = start < self.space.push() && self.space.push() <= end;
@@ -170,11 +170,11 @@ impl Sender {
         let halvings = least.map_or(u64::MAX, |least| least.as_micros() >> ROUND_TRIP_SHIFT);
         let near = if halvings < 32 { 65_536_u64 >> halvings } else { 0 };
         let bytes = bytes.saturating_add(near).min(LARGEST_BURST_BYTES);
-        ((bytes / u64::from(segment)) as u32).max(u32::from(common.config.least_burst_segments)).max(1)
+        ((bytes / u64::from(segment)) as u32).max(u32::from(common.config().least_burst_segments)).max(1)
     }
     /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
     fn rate_bytes_per_second(&self, common: &Common, segment: u32) -> u64 {
-        let Some(smoothed) = common.round_trip.smoothed() else { return u64::MAX };
+        let Some(smoothed) = common.round_trip().smoothed() else { return u64::MAX };
         let window = self.congestion.window;
         let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
         let bytes = u64::from(window.window_bytes.max(self.in_flight_bytes()).max(segment));
@@ -184,7 +184,7 @@ impl Sender {
     /// one is outstanding. So the last bytes of a long write do not wait for the peer's delayed acknowledgment of the
     /// first, and of many small writes all but one wait.
     pub fn nagle_lets_go(&self, common: &Common) -> bool {
-        if !common.config.nagle || !self.space.has_outstanding() {
+        if !common.config().nagle || !self.space.has_outstanding() {
             return true;
         }
         let small = self.buffers.as_ref().and_then(|buffers| buffers.last_small);
@@ -196,7 +196,7 @@ impl Sender {
     /// Linux holds back data with MSG_MORE only during that call: the next acknowledgment sends it.
     #[inline]
     pub fn release_held_writes(&mut self, common: &Common) {
-        if common.config.policy.push == PushPlacement::WritesAndBursts
+        if common.config().policy.push == PushPlacement::WritesAndBursts
             && !self.flags.contains(SenderFlags::CORKED)
         {
             let end = self.stream_end();

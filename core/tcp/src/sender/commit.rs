@@ -21,13 +21,13 @@ impl Sender {
         lent: u32,
         env: &mut Environment<'_>,
     ) {
-        let now = env.now;
+        let now = env.now();
         // If the queue lends fewer bytes than asked, those were sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
         let end = data.end();
         if !self.space.has_outstanding() && self.space.window() > 0 {
             self.timer.progressed(now);
-            if common.config.refusal_retry.is_some() {
+            if common.config().refusal_retry.is_some() {
                 // The timer ran for data that the link had refused.
                 self.timer.stop();
             }
@@ -47,7 +47,7 @@ impl Sender {
             buffers.reduction.sent(end.after(data.start));
         }
         self.space.sent_to(end);
-        let opens = common.opens() && common.flags.contains(ConnectionFlags::ACTIVE_OPEN);
+        let opens = common.opens() && common.has(ConnectionFlags::ACTIVE_OPEN);
         if !(data.fin && opens) {
             // In a simultaneous open the round-trip sample is still that of our SYN.
             self.sent_at = now;
@@ -76,19 +76,19 @@ impl Sender {
         let end = Offset::SYN + 1;
         if end <= self.space.next() {
             // The first answer to a crossing SYN: nothing has been offered yet.
-            let answers_first = common.state == TcpState::SynReceived
-                && common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
+            let answers_first = common.state() == TcpState::SynReceived
+                && common.has(ConnectionFlags::ACTIVE_OPEN)
                 && !has_offered;
             self.history_mut().retransmitted_segments += u32::from(!answers_first);
             // What acknowledges it answers this one, not the SYN before.
-            common.flags.remove(ConnectionFlags::SYN_TIMED);
+            common.set(ConnectionFlags::SYN_TIMED, false);
             self.sent_at = now;
-            if common.round_trip.backoff > 0 {
+            if common.round_trip().backoff() > 0 {
                 // Otherwise a smaller path MTU, not a loss, was the cause of the retransmission.
-                common.flags.insert(ConnectionFlags::SYN_REPEATED);
+                common.set(ConnectionFlags::SYN_REPEATED, true);
             }
         } else {
-            common.flags.insert(ConnectionFlags::SYN_TIMED);
+            common.set(ConnectionFlags::SYN_TIMED, true);
             self.sent_at = now;
             self.timer.progressed(now);
             self.space.sent_to(end + lent);
@@ -96,15 +96,15 @@ impl Sender {
         if let Some(open) = self.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
             if lent > 0 {
                 open.sent = lent;
-                common.fast_open = FastOpenState::DataSent;
+                common.set_fast_open(FastOpenState::DataSent);
             }
-            if open.accepted && !common.flags.contains(ConnectionFlags::EARLY_DATA) {
+            if open.accepted && !common.has(ConnectionFlags::EARLY_DATA) {
                 // The queue begins after the SYN, so that data sent now has its sequence number.
-                common.flags.insert(ConnectionFlags::EARLY_DATA);
+                common.set(ConnectionFlags::EARLY_DATA, true);
                 self.space.acknowledge(Offset::SYN + 1);
             }
         }
-        common.flags.remove(ConnectionFlags::SYN_DUE);
+        common.set(ConnectionFlags::SYN_DUE, false);
         self.timer.arm(common, now);
     }
     /// New data was sent, with `in_flight` bytes in the network before it.
@@ -118,7 +118,7 @@ impl Sender {
             let end = start + rest.min(segment);
             let record_end = if is_last { data.end() } else { end };
             let before = in_flight + start.since(data.start);
-            if common.config.policy.push == PushPlacement::WritesAndBursts {
+            if common.config().policy.push == PushPlacement::WritesAndBursts {
                 let burst = self.burst_of(common, full_bytes, start, end);
                 self.buffers_mut().burst_segment_sent(burst, (start, end, record_end), before, now);
             } else {
@@ -147,16 +147,18 @@ impl Sender {
         in_flight: u32,
         env: &mut Environment<'_>,
     ) {
-        let now = env.now;
+        let now = env.now();
         let stamp = common.timestamp(now);
-        if common.config.policy.push == PushPlacement::WritesAndBursts {
+        if common.config().policy.push == PushPlacement::WritesAndBursts {
             let burst = self.retransmitted_burst(full_bytes, data.start, data.start + data.length);
             self.buffers_mut().retransmitted_burst = burst;
         }
         // A probe of the window asks, and repairs nothing.
         if why != RetransmittedWhy::Probe {
+            // What follows a refused probe in the same segment is new.
+            let bytes = u64::from(data.length.min(self.space.next().since(data.start)));
             self.history_mut().retransmitted_segments += 1;
-            self.history_mut().retransmitted_bytes += u64::from(data.length);
+            self.history_mut().retransmitted_bytes += bytes;
         }
         if data.start != self.space.unacknowledged() {
             // RFC 5682 §3.1: what follows is conventional loss recovery.
@@ -168,18 +170,20 @@ impl Sender {
                 RetransmittedWhy::TailProbe => {
                     buffers.flight.retransmitted(data.start, data.end(), in_flight, now)
                 }
-                RetransmittedWhy::Fast | RetransmittedWhy::Timeout => {
+                RetransmittedWhy::Fast | RetransmittedWhy::Timeout | RetransmittedWhy::Refused => {
                     buffers.flight.retransmitted(data.start, data.end(), in_flight, now);
                     buffers.undo.retransmitted(stamp);
                     buffers.force = false;
                 }
             }
         }
-        if why == RetransmittedWhy::Fast && data.start == self.space.unacknowledged() {
+        if matches!(why, RetransmittedWhy::Fast | RetransmittedWhy::Refused)
+            && data.start == self.space.unacknowledged()
+        {
             // The timer covers the oldest segment, from its latest transmission (RFC 6298 §5.1).
             self.timer.arm(common, now);
         }
-        let (socket, sequence) = (env.socket, self.space.sequence(data.start));
+        let (socket, sequence) = (env.socket(), self.space.sequence(data.start));
         env.emit(Mask::RECOVERY, || {
             Event::Retransmitted(Retransmitted { socket, sequence, payload_bytes: data.length, why })
         });
@@ -243,7 +247,7 @@ impl Sender {
             self.timer.retry_at(common, now + retry);
         } else if !self.timer.is_running() {
             // The first wait is a time-out's, and the user time-out counts from its end.
-            let ends_at = now + common.round_trip.base_timeout(&common.config);
+            let ends_at = now + common.base_timeout();
             self.timer.progressed(ends_at);
             self.timer.set(ends_at);
         }

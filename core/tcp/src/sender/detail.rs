@@ -7,6 +7,7 @@ use crate::detail::{
 };
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
+use crate::sender::buffers::SendBuffers;
 use alloc::vec::Vec;
 use inhost_base::{Duration, Instant};
 use inhost_event::SendCause;
@@ -62,7 +63,7 @@ impl Sender {
         let (sender, recovery) = (self, &self.recovery);
         let buffers = sender.buffers.as_deref();
         let history = sender.history();
-        let smoothed = common.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let smoothed = common.round_trip().smoothed().unwrap_or(Duration::ZERO);
         let window = buffers.map(|b| b.flight.rack.reordering_window(recovery.state.has_end(), smoothed));
         RecoveryDetail {
             state: recovery.state.text(),
@@ -86,16 +87,31 @@ impl Sender {
         }
     }
     pub fn round_trip_detail(&self, common: &Common, receiver: Option<Duration>) -> RoundTripDetail {
-        let round_trip = &common.round_trip;
+        let round_trip = common.round_trip();
         let least = self.buffers.as_deref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         RoundTripDetail {
             smoothed_ns: round_trip.smoothed().map(ns),
             variation_ns: ns(round_trip.variation()),
             least_ns: least.map(ns),
             receiver_ns: receiver.map(ns),
-            timeout_ns: ns(round_trip.timeout(&common.config)),
-            backoff: round_trip.backoff,
+            timeout_ns: ns(round_trip.timeout(common.config())),
+            backoff: round_trip.backoff(),
         }
+    }
+    /// The sender's timers, in no order; those that do not run are due in [`Instant::FAR_FUTURE`]. The latest segment came or
+    /// left at `last`.
+    pub fn timers(&self, common: &Common, last: Instant) -> [(&'static str, Instant); 6] {
+        let persists = self.space.window() == 0 && !common.opens();
+        let buffered =
+            |at: fn(&SendBuffers) -> Instant| self.buffers.as_deref().map_or(Instant::FAR_FUTURE, at);
+        [
+            (if persists { "persist" } else { "retransmission" }, self.timer.at()),
+            ("keep-alive", self.keep_alive_at(common, last)),
+            ("reordering", buffered(|buffers| buffers.reorder_at)),
+            ("tail loss probe", buffered(|buffers| buffers.tail_probe.at)),
+            ("pacing", buffered(|buffers| buffers.pace_at)),
+            ("aggregation", buffered(|buffers| buffers.aggregate_until)),
+        ]
     }
     pub fn scoreboard(&self) -> Vec<Transmission> {
         let Some(buffers) = self.buffers.as_deref() else { return Vec::new() };

@@ -6,11 +6,15 @@ use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::outcome::Changes;
 use crate::{ConnectionError, Environment, RecoveryState, SoftError};
-use inhost_base::Instant;
+use inhost_base::{Duration, Instant};
+use inhost_event::TcpState;
 
 /// The data that an orphan still has to send must shrink by this fraction, or by a segment, in each period, so that large and
 /// small remainders end alike.
 const PART: u64 = 32;
+
+/// A probe counts as unanswered after this number of maximum timeouts.
+const SILENT_AFTER_TIMEOUTS: u64 = 2;
 
 impl Sender {
     /// Serves the timers that are due. Gives why the connection ends, if it does.
@@ -20,7 +24,7 @@ impl Sender {
         changes: &mut Changes,
         env: &mut Environment<'_>,
     ) -> Option<ConnectionError> {
-        let now = env.now;
+        let now = env.now();
         let probes = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.at <= now);
         if self.timer.at() <= now && !probes {
             let end = self.fire_retransmission(common, changes, env);
@@ -47,7 +51,7 @@ impl Sender {
     }
     /// The timers of loss recovery and pacing, besides the retransmission timer.
     fn fire_recovery(&mut self, common: &Common, env: &mut Environment<'_>) {
-        let now = env.now;
+        let now = env.now();
         let Some(buffers) = &mut self.buffers else { return };
         let reorder_at = buffers.reorder_at;
         if buffers.pace_at <= now {
@@ -89,7 +93,7 @@ impl Sender {
         changes: &mut Changes,
         env: &mut Environment<'_>,
     ) -> Option<ConnectionError> {
-        let now = env.now;
+        let now = env.now();
         self.timer.progressed(self.timer.progress_at() + slept_since(self.timer.at(), now));
         let refused = self.flags.contains(SenderFlags::LINK_REFUSED);
         self.flags.remove(SenderFlags::BLOCKED);
@@ -102,13 +106,13 @@ impl Sender {
             return Some(common.timed_out(ConnectionError::TimedOut));
         }
         if !refused {
-            common.round_trip.back_off();
+            common.round_trip_mut().back_off();
         }
         self.least_echo = common.timestamp(now);
         if common.opens() {
-            common.flags.insert(ConnectionFlags::SYN_DUE);
+            common.set(ConnectionFlags::SYN_DUE, true);
         } else if self.space.window() == 0
-            && !(common.config.policy.window_probes_are_empty && self.space.has_outstanding())
+            && !(common.config().policy.window_probes_are_empty && self.space.has_outstanding())
             && (self.space.has_outstanding() || self.queued_bytes() > 0 || common.has_fin_outstanding())
         {
             // A zero-window probe: what it is, `probe` and `probes_empty` say.
@@ -121,9 +125,9 @@ impl Sender {
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
         let probing = self.space.window() == 0 && !common.opens();
-        if common.round_trip.backoff == common.config.suspect_after_retransmissions && !probing {
+        if common.round_trip().backoff() == common.config().suspect_after_retransmissions && !probing {
             // An ICMP error is more specific.
-            common.soft_error = common.soft_error.or(Some(SoftError::NotResponding));
+            common.set_soft_error(common.soft_error().or(Some(SoftError::NotResponding)));
             *changes |= Changes::SUSPECT | Changes::ERROR;
         }
         self.timer.arm(common, now);
@@ -131,7 +135,7 @@ impl Sender {
     }
     /// Retries data that the link refused, with nothing in flight.
     fn fire_refusal(&mut self, common: &Common, now: Instant) -> Option<ConnectionError> {
-        if now.since(self.timer.progress_at()) >= common.config.user_timeout {
+        if now.since(self.timer.progress_at()) >= common.config().user_timeout {
             return Some(common.timed_out(ConnectionError::TimedOut));
         }
         self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
@@ -143,7 +147,7 @@ impl Sender {
     /// remaining data.
     pub fn orphaned(&mut self, common: &mut Common, now: Instant) {
         if common.has_fin_outstanding() {
-            common.linger_at = now + common.config.orphan_timeout;
+            common.linger_until(now + common.config().orphan_timeout);
             let acknowledged_bytes = self.acknowledged_bytes();
             self.buffers_mut().orphan_from_bytes = acknowledged_bytes;
         }
@@ -157,7 +161,7 @@ impl Sender {
     /// Probes, of the window or of an idle peer, that the peer has not answered.
     pub fn unanswered_probes(&self, common: &Common) -> u8 {
         let probes_window = self.space.window() == 0 && !common.opens();
-        if probes_window { common.round_trip.backoff } else { self.keep_alive_probes }
+        if probes_window { common.round_trip().backoff() } else { self.keep_alive_probes }
     }
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
     pub fn revert_back_off(&mut self, common: &mut Common, at: Offset, now: Instant) {
@@ -165,22 +169,57 @@ impl Sender {
         let Some(oldest) = oldest.filter(|oldest| oldest.start == at && !common.opens()) else {
             return;
         };
-        if common.round_trip.backoff > 0 && at == self.space.unacknowledged() {
-            common.round_trip.backoff -= 1;
-            self.timer.set((oldest.sent_at + common.round_trip.timeout(&common.config)).max(now));
+        if common.round_trip().backoff() > 0 && at == self.space.unacknowledged() {
+            common.round_trip_mut().revert_back_off();
+            self.timer.set((oldest.sent_at + common.timeout()).max(now));
         }
     }
+    /// The orphan timer expired: false if the connection ends. A peer may keep its window closed for as long as its application
+    /// likes (RFC 9293 §3.8.6.1). Once the application has closed the socket, only the peer would decide how long memory is
+    /// kept for it: RFC 6429 §4 lets the host end that, for a peer that answers but has accepted too little of the remaining
+    /// data. The user timeout covers one that does not answer; its last segment came at `received_at`.
+    pub fn may_linger(&mut self, common: &mut Common, received_at: Instant, now: Instant) -> bool {
+        let silent_after = common.config().max_retransmission_timeout.times(SILENT_AFTER_TIMEOUTS);
+        let is_silent = now.since(received_at) > silent_after;
+        let slept = slept_since(common.linger_at(), now) > Duration::ZERO;
+        let may = self.is_orphan_served() || is_silent || slept;
+        if may {
+            self.orphaned(common, now);
+        }
+        may
+    }
     /// Whether the peer has taken enough of an orphan's data since the orphan timer began.
-    pub fn is_orphan_served(&self) -> bool {
+    fn is_orphan_served(&self) -> bool {
         let from_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.orphan_from_bytes);
         let taken_bytes = self.acknowledged_bytes() - from_bytes;
         let part_bytes = (u64::from(self.queued_bytes()) + taken_bytes) / PART;
         taken_bytes >= part_bytes.max(u64::from(self.segment_bytes()))
     }
-    /// A probe of an idle peer is due.
-    pub fn probe_idle_peer(&mut self) {
+    /// When the next keep-alive probe is due, where the latest segment came or left at `last`. One that the link does not take
+    /// counts: a neighbour that is gone answers no question for its address either.
+    // spec: RFC9293 MUST-24 (the application can ask for it)
+    // spec: RFC9293 MUST-26 (only an idle connection is probed)
+    #[inline]
+    pub fn keep_alive_at(&self, common: &Common, last: Instant) -> Instant {
+        let Some(keep_alive) = common.config().keep_alive else { return Instant::FAR_FUTURE };
+        let idle = matches!(common.state(), TcpState::Established | TcpState::CloseWait | TcpState::FinWait2)
+            && !self.space.has_outstanding()
+            && !self.timer.is_running();
+        if !idle {
+            return Instant::FAR_FUTURE;
+        }
+        last + keep_alive.idle + keep_alive.interval.times(u64::from(self.keep_alive_probes))
+    }
+    /// A probe of an idle peer is due: it is sent next, or else the connection ends because of the error given.
+    // spec: RFC9293 MUST-29 (one answer that is missing proves nothing)
+    pub fn probe_idle_peer(&mut self, common: &Common) -> Option<ConnectionError> {
+        let keep_alive = common.config().keep_alive?;
+        if self.keep_alive_probes >= keep_alive.probes {
+            return Some(common.timed_out(ConnectionError::KeepAliveTimedOut));
+        }
         self.keep_alive_probes += 1;
         self.flags.insert(SenderFlags::KEEP_ALIVE);
+        None
     }
     /// Probes of an idle peer count from now on.
     pub fn probe_anew(&mut self) {

@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use inhost_base::Instant;
 use inhost_buf::Pool;
 use inhost_event::TcpState;
-use inhost_wire::tcp::{FastOpenCookie, Flags};
+use inhost_wire::tcp::{FastOpenCookie, Flags, MAX_OPTIONS_BYTES};
 
 /// Minimum payload of our segments, regardless of what the peer or the path announces: IPv4's minimum MTU of 68 (RFC 791)
 /// less headers.
@@ -31,10 +31,10 @@ impl Sender {
     /// Uses smaller segments from now on, and retransmits the data in flight in them (RFC 1191 §6.5), without a
     /// congestion response.
     pub fn path_shrank(&mut self, common: &mut Common, path_mtu_mss: u16, env: &mut Environment<'_>) {
-        if path_mtu_mss >= common.path_mss {
+        if path_mtu_mss >= common.path_mss() {
             return;
         }
-        common.path_mss = path_mtu_mss.max(LEAST_MSS);
+        common.set_path_mss(path_mtu_mss.max(LEAST_MSS));
         if common.opens() {
             self.congestion.window.segment_bytes = self.effective_mss(common);
             return;
@@ -42,29 +42,45 @@ impl Sender {
         self.congestion.resize(self.effective_mss(common));
         if self.space.has_outstanding() {
             self.retransmit_longer_than(self.segment_bytes());
-            self.timer.arm(common, env.now);
+            self.timer.arm(common, env.now());
         }
     }
-    pub fn fast_open_box(&mut self) -> &mut FastOpen {
+    /// Our first SYN bears the option, and data up to `data_mss` less the options; 0 for none.
+    // RFC 7413 §3, §4.1.2
+    pub fn offer_fast_open(&mut self, option: Option<(FastOpenCookie, bool)>, data_mss: u16) {
+        let open = self.fast_open_box();
+        open.option = option;
+        open.most_data = data_mss.saturating_sub(MAX_OPTIONS_BYTES as u16);
+    }
+    fn fast_open_box(&mut self) -> &mut FastOpen {
         self.buffers_mut().fast_open.get_or_insert_default()
     }
+    /// Adds to the header of our SYN what the receiver does not know.
+    pub fn complete_syn(&self, common: &Common, header: &mut Header) {
+        header.sequence = self.space.initial();
+        header.flags |= self.syn_ecn_flags(common);
+        if let Some((cookie, experimental)) = self.fast_open_option() {
+            header.options.fast_open = Some(cookie);
+            header.options.fast_open_experimental = experimental;
+        }
+    }
     /// The congestion bits of our SYN, or SYN and ACK.
-    pub fn syn_ecn_flags(&self, common: &Common) -> Flags {
-        match common.state {
+    fn syn_ecn_flags(&self, common: &Common) -> Flags {
+        match common.state() {
             TcpState::SynSent if self.asks_for_ecn(common) => Flags::ECE | Flags::CWR,
-            TcpState::SynReceived if common.flags.contains(ConnectionFlags::ECN) => Flags::ECE,
+            TcpState::SynReceived if common.has(ConnectionFlags::ECN) => Flags::ECE,
             _ => Flags::empty(),
         }
     }
     /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
     /// do (RFC 3168 §6.1.1.1).
     fn asks_for_ecn(&self, common: &Common) -> bool {
-        common.config.ecn == EcnMode::Request && self.space.next() == Offset::SYN
+        common.config().ecn == EcnMode::Request && self.space.next() == Offset::SYN
     }
     /// The Fast Open option of the first SYN. A retransmitted SYN omits it, because it may be the cause of the loss (RFC
     /// 7413 §4.1.3.1).
-    pub fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
-        self.first_syn().map_or((None, false), |open| (open.option, open.experimental))
+    fn fast_open_option(&self) -> Option<(FastOpenCookie, bool)> {
+        self.first_syn()?.option
     }
     /// Queued bytes that go with the first SYN.
     pub fn syn_data_bytes(&self, common: &Common) -> u32 {
@@ -72,21 +88,23 @@ impl Sender {
     }
     /// Bytes of queued data that the SYN, which was not sent yet, will bear.
     pub fn syn_data_room(&self, common: &Common) -> usize {
-        let open = self.first_syn().filter(|_| common.state == TcpState::SynSent);
+        let open = self.first_syn().filter(|_| common.state() == TcpState::SynSent);
         open.map_or(0, |open| usize::from(open.most_data))
     }
     /// Whether a SYN was sent as often as it may be.
     pub fn syn_is_given_up(&self, common: &Common) -> bool {
-        let most = match common.state {
-            TcpState::SynSent => common.config.syn_retries.saturating_add(common.config.syn_linear_timeouts),
-            TcpState::SynReceived => common.config.syn_answer_retries,
+        let most = match common.state() {
+            TcpState::SynSent => {
+                common.config().syn_retries.saturating_add(common.config().syn_linear_timeouts)
+            }
+            TcpState::SynReceived => common.config().syn_answer_retries,
             _ => return false,
         };
-        common.round_trip.backoff >= most
+        common.round_trip().backoff() >= most
     }
     /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
     pub fn echo_is_foreign(&self, common: &Common, header: &Header, now: Instant) -> bool {
-        let Some((_, echo)) = header.options.timestamps.filter(|_| common.config.timestamps) else {
+        let Some((_, echo)) = header.options.timestamps.filter(|_| common.config().timestamps) else {
             return false;
         };
         let (first, last) = (common.timestamp(self.timer.progress_at()), common.timestamp(now));
@@ -104,9 +122,9 @@ impl Sender {
         self.may_end_before_open(common) && self.space.next() == Offset::SYN + 2
     }
     fn may_end_before_open(&self, common: &Common) -> bool {
-        let closed = common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
-            && common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN);
-        common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
+        let closed =
+            common.has(ConnectionFlags::ACTIVE_OPEN) && common.has(ConnectionFlags::CLOSE_AFTER_OPEN);
+        common.state() == TcpState::SynReceived && closed && self.queued_bytes() == 0
     }
     /// What goes with our first SYN, while that was not sent.
     fn first_syn(&self) -> Option<&FastOpen> {
@@ -115,8 +133,8 @@ impl Sender {
     /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
     pub fn answers_simultaneous_open(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let kind = arrival.header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
-        common.state == TcpState::SynReceived
-            && common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
+        common.state() == TcpState::SynReceived
+            && common.has(ConnectionFlags::ACTIVE_OPEN)
             && kind == Flags::SYN | Flags::ACK
             && arrival.first == Offset::SYN
             && self.space.unacknowledged() < arrival.acknowledgment
@@ -127,16 +145,14 @@ impl Sender {
     pub fn measure_syn(&mut self, common: &mut Common, arrival: &Arrival<'_>, now: Instant) {
         // After a repeated SYN the sample is ambiguous (Karn); only a profile that takes a sample from each acknowledgment
         // relies on the timestamp then.
-        if common.flags.contains(ConnectionFlags::SYN_REPEATED)
-            && !common.config.policy.rtt_sample_for_each_ack
-        {
+        if common.has(ConnectionFlags::SYN_REPEATED) && !common.config().policy.rtt_sample_for_each_ack {
             return;
         }
-        let measured = common.flags.contains(ConnectionFlags::SYN_TIMED).then(|| now.since(self.sent_at));
+        let measured = common.has(ConnectionFlags::SYN_TIMED).then(|| now.since(self.sent_at));
         let echoed = common
             .echo_of(arrival.header.options.timestamps)
             .and_then(|echo| self.echoed_round_trip(common, echo, now));
-        common.round_trip.acknowledged(1, 0, measured, echoed, &common.config);
+        common.measured(1, 0, measured, echoed);
     }
     /// The peer's SYN-ACK: how much of the data in our SYN it acknowledges, and the cookie for later. Data not
     /// acknowledged counts as not sent.
@@ -152,9 +168,12 @@ impl Sender {
             return;
         }
         let taken = acknowledgment.since(Offset::SYN + 1).min(open.sent);
-        common.flags.set(ConnectionFlags::SYN_DATA, taken == open.sent);
-        common.fast_open =
-            if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
+        common.set(ConnectionFlags::SYN_DATA, taken == open.sent);
+        common.set_fast_open(if taken == open.sent {
+            FastOpenState::DataAcknowledged
+        } else {
+            FastOpenState::DataRefused
+        });
         let (sent_at, end) = (self.sent_at, Offset::SYN + 1 + open.sent);
         buffers.send.discard(taken as usize, pool);
         if acknowledgment < end {
@@ -167,7 +186,7 @@ impl Sender {
     /// Takes over what the peer's SYN says.
     // spec: RFC7323 2.3-4
     pub fn learn_from_syn(&mut self, common: &Common, syn: &Header) {
-        let scale = syn.options.window_scale.filter(|_| common.flags.contains(ConnectionFlags::SCALING));
+        let scale = syn.options.window_scale.filter(|_| common.has(ConnectionFlags::SCALING));
         self.scale = scale.unwrap_or(0).min(MAX_SCALE);
         self.space.begin_window(u32::from(syn.window));
         self.congestion.window.segment_bytes = self.effective_mss(common);
@@ -199,7 +218,7 @@ impl Sender {
     pub fn open_early(&mut self, common: &Common) {
         self.fast_open_box().accepted = true;
         let segment_bytes = self.effective_mss(common);
-        self.congestion.open(common.config.initial_window_segments, segment_bytes);
+        self.congestion.open(common.config().initial_window_segments, segment_bytes);
     }
     /// Both called at once: what of our data the peer takes with our SYN it acknowledges with that. Data that is not sent yet
     /// waits for the handshake.
@@ -208,23 +227,34 @@ impl Sender {
             self.take_fast_open();
         }
     }
-    /// Both SYNs are acknowledged.
+    /// Data may be sent for the first time.
     // spec: RFC6928 2-3
-    pub fn established(&mut self, common: &mut Common, now: Instant) {
-        if !common.flags.contains(ConnectionFlags::ACTIVE_OPEN) {
-            self.take_fast_open();
-        }
+    pub fn open(&mut self, common: &mut Common) {
         self.recovery = Recovery::new(self.space.unacknowledged());
         // RFC 6928 §2: one retransmission of the SYN may be spurious; more of them reduce the initial window.
         let repeated = self.history.as_ref().map_or(0, |history| history.retransmitted_segments);
-        let segments = if repeated > 1 { 1 } else { common.config.initial_window_segments };
+        let segments = if repeated > 1 { 1 } else { common.config().initial_window_segments };
         self.congestion.open(segments, self.effective_mss(common));
-        if common.flags.contains(ConnectionFlags::SYN_REPEATED) {
-            common.round_trip.after_lost_syn();
+        if common.has(ConnectionFlags::SYN_REPEATED) {
+            common.round_trip_mut().after_lost_syn();
         }
         self.begin_search(common);
         self.timer.stop();
-        self.timer.progressed(now);
+    }
+    /// Both SYNs are acknowledged. What the application has closed before closes now.
+    pub fn established(&mut self, common: &mut Common, env: &mut Environment<'_>) {
+        common.set(ConnectionFlags::EARLY_DATA, false);
+        if !common.has(ConnectionFlags::ACTIVE_OPEN) {
+            self.take_fast_open();
+        }
+        self.timer.progressed(env.now());
+        if common.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            common.set(ConnectionFlags::CLOSE_AFTER_OPEN, false);
+            common.enter(TcpState::FinWait1, env);
+            if common.has(ConnectionFlags::RECEIVE_CLOSED) {
+                self.orphaned(common, env.now());
+            }
+        }
     }
     /// The retransmission timer runs for what is outstanding, from now on.
     pub fn restart_timer(&mut self, common: &Common, now: Instant) {

@@ -36,7 +36,7 @@ impl Sender {
     /// congestion window.
     // spec: RFC5681 4.3-5; RFC6675 5.1-3
     pub fn recover_by(&mut self, common: &Common, sample: &AckSample, env: &mut Environment<'_>) {
-        let now = env.now;
+        let now = env.now();
         let state = self.recovery.state;
         self.learn_reordering(sample);
         self.note_duplicate(sample);
@@ -51,7 +51,7 @@ impl Sender {
             RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction => {
                 // If all retransmissions since the last reduction were duplicates, it was spurious.
                 let mistaken = self.buffers.as_ref().is_some_and(|b| b.undo.all_were_duplicates());
-                if mistaken && common.config.undo {
+                if mistaken && common.config().undo {
                     self.undo(now);
                 }
             }
@@ -108,8 +108,8 @@ impl Sender {
     // spec: RFC5681 3.2-3; RFC8985 1-1, 9.2-1; RFC4821 4-3, 6.1-1
     fn find_losses(&mut self, common: &Common, sample: &AckSample, now: Instant) -> bool {
         let segment = self.segment_bytes();
-        let sack = common.flags.contains(ConnectionFlags::SACK);
-        if common.config.rack && sack {
+        let sack = common.has(ConnectionFlags::SACK);
+        if common.config().rack && sack {
             let came = sample.bytes > 0 || sample.advanced_bytes > 0;
             return came && self.mark_lost_by_time(common, now);
         }
@@ -135,14 +135,14 @@ impl Sender {
     /// By time: what was sent a reordering window before something that has arrived is lost (RFC 8985 §6.2, step 5). True
     /// when something newly is.
     fn mark_lost_by_time(&mut self, common: &Common, now: Instant) -> bool {
-        let smoothed = common.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let smoothed = common.round_trip().smoothed().unwrap_or(Duration::ZERO);
         let enough = self.sacked_bytes() >= self.reordering_segments(common) * self.segment_bytes();
         let at_once = enough || self.is_repairing();
         let Some(buffers) = &mut self.buffers else { return false };
         let before = buffers.flight.lost_segments;
         let window = buffers.flight.rack.reordering_window(at_once, smoothed);
         let at = buffers.flight.mark_lost_by_time(window, now);
-        let slack = common.config.recovery_timer_slack;
+        let slack = common.config().recovery_timer_slack;
         buffers.reorder_at = at.map_or(Instant::FAR_FUTURE, |at| at + slack);
         buffers.flight.lost_segments != before
     }
@@ -152,7 +152,7 @@ impl Sender {
     /// The reordering timer expired (RFC 8985 §6.2).
     // spec: RFC8985 6.2-4
     pub fn fire_reordering(&mut self, common: &Common, env: &mut Environment<'_>) {
-        let now = env.now;
+        let now = env.now();
         let sample = self.sample_without_ack();
         let recovering = self.is_repairing();
         if !self.mark_lost_by_time(common, now) {
@@ -180,7 +180,7 @@ impl Sender {
             self.begin_reduction(sample);
             self.congestion.lost(self.flight_size(sample.outstanding_before_bytes), now);
         }
-        if !common.config.proportional_rate_reduction {
+        if !common.config().proportional_rate_reduction {
             self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
         }
     }
@@ -224,7 +224,7 @@ impl Sender {
             buffers.undo.end();
         }
         self.congestion.marked(self.flight_size(sample.outstanding_before_bytes), now);
-        if !common.config.proportional_rate_reduction {
+        if !common.config().proportional_rate_reduction {
             self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
         }
         self.recovery.state = RecoveryState::WindowReduction;
@@ -259,7 +259,7 @@ impl Sender {
     fn continue_loss(&mut self, common: &Common, sample: &AckSample, now: Instant) {
         let done = self.recovery.recover <= self.space.unacknowledged();
         // Without SACK the acknowledgment does not show which copy arrived.
-        let tells = common.flags.contains(ConnectionFlags::SACK) || !sample.retransmitted;
+        let tells = common.has(ConnectionFlags::SACK) || !sample.retransmitted;
         let original = tells && sample.original_end.is_some_and(|end| self.recovery.recover >= end);
         // A segment sent before the timeout and not retransmitted arrived: it was not lost.
         let mistaken = (self.recovery.forward && original) || self.was_mistaken(common, sample);
@@ -288,7 +288,7 @@ impl Sender {
     /// Whether an acknowledgment shows that the reduction was spurious, and that counts (RFC 3708, RFC 3522).
     fn was_mistaken(&self, common: &Common, sample: &AckSample) -> bool {
         let Some(SendBuffers { undo, .. }) = self.buffers.as_deref() else { return false };
-        common.config.undo && (undo.all_were_duplicates() || undo.original_arrived(sample.echo))
+        common.config().undo && (undo.all_were_duplicates() || undo.original_arrived(sample.echo))
     }
     /// Nothing was lost after all.
     fn undo_loss(&mut self, now: Instant) {
@@ -317,13 +317,13 @@ impl Sender {
     ) {
         let segment = self.segment_bytes();
         let in_flight = self.in_flight_bytes();
-        let delivered = if common.flags.contains(ConnectionFlags::SACK) {
+        let delivered = if common.has(ConnectionFlags::SACK) {
             sample.bytes
         } else {
             // Each duplicate acknowledgment counted a segment as delivered; those are not counted again.
             sample.bytes.saturating_sub(sample.counted_bytes) + if sample.is_duplicate { segment } else { 0 }
         };
-        if self.recovery.reduces() && common.config.proportional_rate_reduction {
+        if self.recovery.reduces() && common.config().proportional_rate_reduction {
             let threshold = self.congestion.window.threshold_bytes;
             let good = sample.advanced_bytes > 0 && !newly_lost;
             if (delivered > 0 || newly_lost)
@@ -341,18 +341,16 @@ impl Sender {
         }
         let bytes = match self.recovery.state {
             // RFC 3465 §2.3: what one acknowledgment covers may have arrived long ago, so it counts for little.
-            RecoveryState::Loss if !common.flags.contains(ConnectionFlags::SACK) => {
-                delivered.min(2 * segment)
-            }
+            RecoveryState::Loss if !common.has(ConnectionFlags::SACK) => delivered.min(2 * segment),
             _ => delivered,
         };
         self.grow(common, bytes, sample, now);
     }
     /// Whether selectively acknowledged data counts like data in order, because the path reorders.
     pub fn congestion_window_grows_on_sack(&self, common: &Common, delivered: u32) -> bool {
-        common.config.policy.congestion_window_grows_on_sack
+        common.config().policy.congestion_window_grows_on_sack
             && delivered > 0
-            && self.reordering_segments(common) > u32::from(common.config.reordering_segments)
+            && self.reordering_segments(common) > u32::from(common.config().reordering_segments)
     }
     /// The retransmission timer expired: retransmits the oldest segment, then continues in slow start (RFC 6298 §5, RFC
     /// 8985 §6.3, RFC 5682 §2).
@@ -371,8 +369,8 @@ impl Sender {
             search.failed(now);
         }
         self.suspect_black_hole(common);
-        let smoothed = common.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let by_time = common.config.rack && common.flags.contains(ConnectionFlags::SACK);
+        let smoothed = common.round_trip().smoothed().unwrap_or(Duration::ZERO);
+        let by_time = common.config().rack && common.has(ConnectionFlags::SACK);
         let unacknowledged = self.space.unacknowledged();
         let mut reneged = false;
         if let Some(buffers) = &mut self.buffers {
@@ -396,7 +394,7 @@ impl Sender {
         self.recovery.duplicates = 0;
         // RFC 5682 §3.2: not if more of the data in flight was retransmitted before.
         self.recovery.forward =
-            common.config.forward_rto && !reneged && !repeated && state != RecoveryState::Recovery;
+            common.config().forward_rto && !reneged && !repeated && state != RecoveryState::Recovery;
         self.recovery.progressed = false;
         self.recovery.state = RecoveryState::Loss;
         self.recovery.recover = self.space.next();
@@ -407,14 +405,14 @@ impl Sender {
         if self.recovery.state.has_end() {
             return;
         }
-        self.congestion.lost(in_flight, env.now);
-        self.congestion.recovered(env.now);
+        self.congestion.lost(in_flight, env.now());
+        self.congestion.recovered(env.now());
         self.tell_of_reduction(common);
         self.tell_window(common, env);
     }
     fn tell_window(&mut self, common: &Common, env: &mut Environment<'_>) {
-        let smoothed = common.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let (socket, sender) = (env.socket, &*self);
+        let smoothed = common.round_trip().smoothed().unwrap_or(Duration::ZERO);
+        let (socket, sender) = (env.socket(), &*self);
         env.emit(Mask::RECOVERY, || {
             Event::WindowChanged(WindowChanged {
                 socket,

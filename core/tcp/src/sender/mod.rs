@@ -149,10 +149,6 @@ impl Sender {
     pub fn scaled(&self, window_field: u16) -> u32 {
         u32::from(window_field) << self.scale
     }
-    /// Probes of an idle peer that it has not answered.
-    pub fn keep_alive_probes(&self) -> u8 {
-        self.keep_alive_probes
-    }
     /// Each number of ours on the wire is `by` higher from now on.
     pub fn renumber(&mut self, by: u32) {
         self.space.renumber(by);
@@ -170,14 +166,11 @@ impl Sender {
         let history = self.history.as_ref().map_or(0, |_| size_of::<History>());
         history + self.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes())
     }
-    /// Congestion control forgets what it keeps for a flight.
-    pub fn tidy(&mut self) {
-        self.congestion.tidy();
-    }
     /// Releases all memory to the pool. Gives how many transmissions the peer got since the queues were made.
     pub fn clear(&mut self, pool: &mut Pool) -> u32 {
         self.flags.remove(SenderFlags::PACED);
         let Some(mut buffers) = self.buffers.take() else { return 0 };
+        self.congestion.tidy();
         buffers.send.clear(pool);
         buffers.flight.delivered_segments
     }
@@ -206,7 +199,7 @@ impl Sender {
             buffers.flight.check()?;
             buffers.pacer.check()?;
             let reduces =
-                self.recovery.state == RecoveryState::Recovery && common.config.proportional_rate_reduction;
+                self.recovery.state == RecoveryState::Recovery && common.config().proportional_rate_reduction;
             require(!reduces || buffers.reduction.has_begun(), "a rate reduction")?;
             let (first, last) = (buffers.flight.first(), buffers.flight.last());
             let is_out = first.is_none_or(|first| self.space.unacknowledged() <= first.start)
@@ -214,7 +207,7 @@ impl Sender {
             require(is_out, "the place of a flight")?;
             require(first.is_none() || has_size, "the size of a flight's segments")?;
         }
-        let is_closed = common.state == TcpState::Closed;
+        let is_closed = common.state() == TcpState::Closed;
         require(common.opens() || is_closed || has_size, "the size of a segment")?;
         // The SYN and the FIN are counted with the data.
         let most = u64::from(self.queued_bytes()) + 2;

@@ -1,5 +1,6 @@
 //! What to send next, and why not more: one decision, asked until it says why not. The answer that ends the asking is the
-//! cause in the send ledger.
+//! cause in the send ledger. Usually all data was sent, or a single small segment is sent while nothing is in flight (DEC §4):
+//! a fast path decides these two cases by the same rules.
 
 use super::Sender;
 use crate::common::Common;
@@ -9,7 +10,7 @@ use crate::sender::buffers::SendBuffers;
 use crate::sender::space::SendSpace;
 use crate::{Ecn, RecoveryState};
 use inhost_base::Instant;
-use inhost_event::{RetransmittedWhy, SendCause};
+use inhost_event::{RetransmittedWhy, SendCause, TcpState};
 
 /// From this length on a payload is shared, where the device shares: to copy less costs less.
 pub(crate) const SHARED_FROM_BYTES: u32 = 4096;
@@ -73,8 +74,95 @@ impl Next {
 }
 
 impl Sender {
+    /// The next segment, or what keeps it from being sent, by the fast path: the same result as that of
+    /// [`Self::next_on_slow_path`] without a SACK option, if either all queued data was sent, or nothing is in flight and all
+    /// of it fits a single segment. `None` in other cases. The receiver `acknowledges` something.
+    #[inline(always)]
+    pub fn next_on_fast_path(&self, common: &Common, acknowledges: bool) -> Option<Result<Next, SendCause>> {
+        if common.state() != TcpState::Established
+            || self.has(SenderFlags::SLOW_PATH)
+            || self.recovery.state != RecoveryState::Open
+        {
+            return None;
+        }
+        let (queued, lost) = self.buffers().map_or((0, 0), |b| (b.send.len() as u32, b.flight.lost_bytes()));
+        if lost > 0 {
+            return None;
+        }
+        if self.space.unacknowledged() + queued != self.space.next() {
+            return self.single_segment(queued).map(|data| Ok(Next::Data(data)));
+        }
+        Some(match () {
+            () if acknowledges => Ok(Next::Acknowledge),
+            () if queued == 0 => Err(SendCause::ApplicationIdle),
+            () if self.has(SenderFlags::WRITER_WAITS) => Err(SendCause::SendBuffer),
+            () => Err(SendCause::AwaitingAcknowledgment),
+        })
+    }
+    /// The single segment without SACK blocks that takes all `queued` bytes, if one does. Nothing is in flight, so that
+    /// neither the congestion window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window. A limit
+    /// of another kind is asked for here too, or sets a flag of [`SenderFlags::NO_SINGLE_SEGMENT`].
+    #[inline(always)]
+    fn single_segment(&self, queued: u32) -> Option<Data> {
+        let (send, start) = (&self.space, self.space.next());
+        let end = start + queued;
+        let goes = !self.has(SenderFlags::NO_SINGLE_SEGMENT)
+            && send.unacknowledged() == start
+            && end <= send.edge()
+            && end <= send.push()
+            && send.urgent() <= start
+            && queued <= self.segment_bytes()
+            && self.buffers().is_some_and(|buffers| buffers.boundaries.is_empty());
+        goes.then_some(Data { start, length: queued, fin: false, gso_size: 0, retransmission: None })
+    }
+    /// The slow path: decides in every case. The receiver has a SACK option of `sack_bytes` to send.
+    #[inline(never)]
+    pub fn next_on_slow_path(
+        &self,
+        common: &Common,
+        acknowledges: bool,
+        sack_bytes: u32,
+    ) -> Result<Next, SendCause> {
+        if common.opens()
+            && (!common.has(ConnectionFlags::EARLY_DATA) || common.has(ConnectionFlags::SYN_DUE))
+        {
+            return match () {
+                () if common.has(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
+                () if common.has(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
+                () if self.ends_before_open(common) => self.data_from_next(0, true).map(Next::Data),
+                () if acknowledges && common.state() == TcpState::SynReceived => Ok(Next::Acknowledge),
+                () => Err(SendCause::Opening),
+            };
+        }
+        if self.probes_empty(common) {
+            // Urgent data is announced before the probe.
+            let announces = self.has(SenderFlags::ANNOUNCE_URGENT);
+            return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
+        }
+        match self.next_data(common, self.payload_limit(sack_bytes)) {
+            Ok(data) => Ok(Next::Data(data)),
+            // Data carries all else that is due. Only without data is that sent in a segment of its own.
+            Err(_) if self.has(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
+            Err(_) if acknowledges || self.has(SenderFlags::ANNOUNCE_URGENT) => Ok(Next::Acknowledge),
+            Err(cause) => Err(cause),
+        }
+    }
+    /// Whether `next`, without SACK blocks and without an echo of congestion, is a single segment with a plain header:
+    /// sequence, acknowledgment, window and timestamps.
+    #[inline]
+    pub fn is_plain(&self, common: &Common, next: Next) -> bool {
+        let is_ordinary = match next {
+            Next::Data(data) => {
+                let bears_no_more = !data.fin && !self.has(SenderFlags::WINDOW_REDUCED);
+                data.gso_size == 0 && data.retransmission.is_none() && bears_no_more
+            }
+            Next::Acknowledge => true,
+            Next::Synchronise | Next::KeepAlive => false,
+        };
+        is_ordinary && !common.opens() && self.space.urgent() <= self.space.unacknowledged()
+    }
     // spec: RFC6675 4-5
-    pub fn next_data(&self, common: &Common, full_bytes: u32) -> Result<Data, SendCause> {
+    fn next_data(&self, common: &Common, full_bytes: u32) -> Result<Data, SendCause> {
         if common.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
@@ -121,7 +209,7 @@ impl Sender {
         let length = self.sendable_bytes(common, full_bytes, unsent)?;
         if length == unsent
             && common.has_fin_outstanding()
-            && common.config.policy.window_probes_are_empty
+            && common.config().policy.window_probes_are_empty
             && send.next() + length == self.space.edge()
         {
             // The FIN in the same segment takes a sequence number, too.
@@ -144,7 +232,7 @@ impl Sender {
             let full = self.congestion.window.window_bytes <= self.in_flight_bytes();
             let closed = if send.window() == 0 {
                 SendCause::ClosedWindow
-            } else if full && common.config.policy.congestion_window_is_blamed_first {
+            } else if full && common.config().policy.congestion_window_is_blamed_first {
                 SendCause::CongestionWindow
             } else {
                 SendCause::ReceiverWindow
@@ -211,13 +299,13 @@ impl Sender {
         buffers: &SendBuffers,
         end: Offset,
     ) -> Result<Data, SendCause> {
-        if self.space.window() == 0 && !common.config.policy.window_probes_are_empty {
+        if self.space.window() == 0 && !common.config().policy.window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
         let fin_is_out = end < self.space.next();
         let Some((start, to)) = buffers
             .flight
-            .lost_run(full_bytes + u32::from(fin_is_out), common.config.policy.partial_acks_recut_segments)
+            .lost_run(full_bytes + u32::from(fin_is_out), common.config().policy.partial_acks_recut_segments)
         else {
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         };
@@ -227,13 +315,13 @@ impl Sender {
             // Data that the peer's window refused, as it does a probe, is sent together with the data that follows.
             length = end.since(start);
         }
-        if fin && length == full_bytes && common.config.policy.partial_acks_recut_segments {
+        if fin && length == full_bytes && common.config().policy.partial_acks_recut_segments {
             // A FIN that was sent alone is not joined to a full segment.
             fin = buffers.flight.last().is_some_and(|last| last.bytes() > 1);
         }
         let mut whole = length <= full_bytes;
         length = length.min(full_bytes);
-        let probes = common.config.policy.window_probes_are_empty;
+        let probes = common.config().policy.window_probes_are_empty;
         if buffers.flight.refused || probes {
             // Refused data stays within the current window.
             let edge = self.space.edge();
@@ -260,6 +348,7 @@ impl Sender {
             return Err(SendCause::Pacing);
         }
         let why = match self.recovery.state {
+            _ if buffers.flight.refused => RetransmittedWhy::Refused,
             RecoveryState::Loss => RetransmittedWhy::Timeout,
             _ => RetransmittedWhy::Fast,
         };
@@ -307,7 +396,7 @@ impl Sender {
             return false;
         }
         let end = self.space.next() + length;
-        if length < unsent && common.config.policy.fills_window_behind_full_segments {
+        if length < unsent && common.config().policy.fills_window_behind_full_segments {
             return self
                 .buffers
                 .as_ref()
@@ -333,7 +422,7 @@ impl Sender {
     }
     /// Whether an empty window probe with an old sequence number is due.
     pub fn probes_empty(&self, common: &Common) -> bool {
-        common.config.policy.window_probes_are_empty
+        common.config().policy.window_probes_are_empty
             && self.flags.contains(SenderFlags::WINDOW_PROBE)
             && self.space.window() == 0
             && !self.space.has_outstanding()
@@ -383,7 +472,7 @@ impl Sender {
     }
     /// Whether a FIN, which takes a number, waits for the peer's window.
     pub fn is_window_shut(&self, common: &Common) -> bool {
-        common.config.policy.window_probes_are_empty && self.space.next() >= self.space.edge()
+        common.config().policy.window_probes_are_empty && self.space.next() >= self.space.edge()
     }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
     /// of a closed window (§6.1.6).
@@ -393,7 +482,7 @@ impl Sender {
                 if data.retransmission.is_none()
                     && data.length > 0
                     && self.space.window() > 0
-                    && common.flags.contains(ConnectionFlags::ECN) =>
+                    && common.has(ConnectionFlags::ECN) =>
             {
                 Ecn::Capable0
             }

@@ -14,9 +14,9 @@ impl Sender {
             return;
         }
         let in_flight = self.in_flight_bytes();
-        let smoothed = common.round_trip.smoothed();
+        let smoothed = common.round_trip().smoothed();
         let Some(buffers) = &mut self.buffers else { return };
-        if let (true, Some(smoothed)) = (common.config.pacing, smoothed) {
+        if let (true, Some(smoothed)) = (common.config().pacing, smoothed) {
             buffers.pacer.pace(self.congestion.pace(&PacingGains::default(), in_flight, smoothed));
         }
     }
@@ -28,7 +28,7 @@ impl Sender {
         }
         let segment = self.segment_bytes();
         let Some(buffers) = &mut self.buffers else { return };
-        buffers.pacer.limit(common.config.max_pacing_rate_bytes_per_second.unwrap_or(u64::MAX));
+        buffers.pacer.limit(common.config().max_pacing_rate_bytes_per_second.unwrap_or(u64::MAX));
         if buffers.pacer.rate_bytes_per_s() == u64::MAX {
             return;
         }
@@ -51,9 +51,9 @@ impl Sender {
         }
         let idle = now.since(self.sent_at);
         self.congestion.resumed(idle, now);
-        let timeout = common.round_trip.base_timeout(&common.config);
-        if common.config.restart_after_idle && idle > timeout {
-            self.congestion.restart(common.config.initial_window_segments, idle, timeout);
+        let timeout = common.base_timeout();
+        if common.config().restart_after_idle && idle > timeout {
+            self.congestion.restart(common.config().initial_window_segments, idle, timeout);
         }
     }
 }

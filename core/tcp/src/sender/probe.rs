@@ -105,11 +105,11 @@ impl Sender {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
             return;
         }
-        let timeout = match common.round_trip.smoothed() {
+        let timeout = match common.round_trip().smoothed() {
             None => Duration::from_secs(1),
             // One segment alone may wait for the peer's delayed acknowledgment.
             Some(smoothed) if buffers.flight.len() == 1 => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
-            Some(smoothed) => smoothed.times(2) + common.config.recovery_timer_slack,
+            Some(smoothed) => smoothed.times(2) + common.config().recovery_timer_slack,
         };
         // No later than the time-out, whose work it is to save.
         buffers.tail_probe.at = (now + timeout).min(self.timer.at());
@@ -118,11 +118,10 @@ impl Sender {
     // RFC 8985 §4: what the probe brings back only RACK can read.
     #[inline]
     fn may_probe_tail(&self, common: &Common) -> bool {
-        let reads = common.config.tail_loss_probe
-            && common.config.rack
-            && common.flags.contains(ConnectionFlags::SACK);
+        let reads =
+            common.config().tail_loss_probe && common.config().rack && common.has(ConnectionFlags::SACK);
         reads
-            && common.state != TcpState::SynReceived
+            && common.state() != TcpState::SynReceived
             && self.recovery.state == RecoveryState::Open
             && self.space.window() > 0
     }

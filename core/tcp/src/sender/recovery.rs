@@ -47,7 +47,7 @@ impl Recovery {
 impl Sender {
     /// The next new data carries CWR, for any reduction of the window (RFC 3168 §6.1.2).
     pub fn tell_of_reduction(&mut self, common: &Common) {
-        self.flags.set(SenderFlags::WINDOW_REDUCED, common.flags.contains(ConnectionFlags::ECN));
+        self.flags.set(SenderFlags::WINDOW_REDUCED, common.has(ConnectionFlags::ECN));
     }
     /// Reports an acknowledgment to congestion control.
     #[inline]
@@ -59,7 +59,7 @@ impl Sender {
             acknowledged_bytes: self.acknowledged_bytes(),
             sent_bytes: self.acknowledged_bytes() + u64::from(outstanding),
             latest_round_trip: sample.newest_round_trip,
-            smoothed_round_trip: common.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            smoothed_round_trip: common.round_trip().smoothed().unwrap_or(Duration::ZERO),
             least_round_trip: least.unwrap_or(Duration::ZERO),
             in_flight_before_bytes: sample.in_flight_before_bytes,
             recovering: self.recovery.reduces(),
@@ -81,6 +81,6 @@ impl Sender {
     /// Segments that may overtake another before that counts as lost.
     pub fn reordering_segments(&self, common: &Common) -> u32 {
         let learned = self.buffers.as_ref().map_or(0, |buffers| buffers.reordering);
-        u32::from(learned.max(u16::from(common.config.reordering_segments))).max(1)
+        u32::from(learned.max(u16::from(common.config().reordering_segments))).max(1)
     }
 }

@@ -4,12 +4,12 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
-use crate::outcome::{Blocked, SegmentOutput};
+use crate::outcome::SegmentOutput;
 use crate::policy::PushPlacement;
 use crate::sender::next::{Data, Next};
 use crate::{Ecn, Header};
 use inhost_base::Instant;
-use inhost_buf::{SendQueue, Slices};
+use inhost_buf::{Full, SendQueue, Slices};
 use inhost_wire::tcp::Flags;
 
 impl Sender {
@@ -33,7 +33,7 @@ impl Sender {
         ecn: Ecn,
         (wants_sums, shares): (bool, bool),
         out: &mut O,
-    ) -> (u32, Result<u32, Blocked>) {
+    ) -> (u32, Result<u32, Full>) {
         let syn_data_bytes = self.syn_data_bytes(common) as usize;
         let (payload, shareable) = match (next, &mut self.buffers) {
             (Next::Data(data), Some(buffers)) => {
@@ -104,7 +104,7 @@ impl Sender {
             let paced = u32::try_from(buffers.pacer.room_bytes(full_bytes, now)).unwrap_or(u32::MAX);
             room = room.min(paced.div_ceil(full_bytes).saturating_mul(full_bytes));
         }
-        if common.config.policy.push == PushPlacement::WritesAndBursts {
+        if common.config().policy.push == PushPlacement::WritesAndBursts {
             room = room.min(
                 self.burst_of(common, full_bytes, data.start, data.start + data.length).end.since(data.start),
             );
@@ -137,7 +137,7 @@ fn lend_run<O: SegmentOutput + ?Sized>(
     (send, offset): (&mut SendQueue, usize),
     ecn: Ecn,
     out: &mut O,
-) -> (u32, Result<u32, Blocked>) {
+) -> (u32, Result<u32, Full>) {
     let mut sums = [None; SUMS];
     let mut known = 0;
     if out.wants_sums() {

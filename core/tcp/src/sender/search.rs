@@ -3,7 +3,7 @@
 
 use super::Sender;
 use crate::RecoveryState;
-use crate::common::Common;
+use crate::common::{Common, IPV6_LEAST_MSS};
 use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
@@ -15,9 +15,6 @@ const BASE_MSS: u16 = 1024;
 
 /// It is not made smaller than this (RFC 8899 §5.1.2's least for IPv4, less headers).
 pub(crate) const LEAST_MSS: u16 = 512;
-
-/// Both of these where the path is IPv6's, for none of its paths is narrower (RFC 8200 §5): 1280 bytes less headers.
-pub(crate) const IPV6_LEAST_MSS: u16 = 1220;
 
 /// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
 const TIMEOUTS_IN_A_HOLE: u8 = 2;
@@ -35,7 +32,7 @@ const RAISE_AFTER: Duration = Duration::from_secs(600);
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Search {
     /// Known to work.
-    pub low: u16,
+    low: u16,
     /// The largest that may work.
     high: u16,
     /// How often the size in question was tried.
@@ -97,11 +94,11 @@ const MOST_TRIES: u8 = 3;
 
 /// The size that a search begins with.
 pub(super) fn base_mss(common: &Common) -> u16 {
-    if common.flags.contains(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
+    if common.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
 }
 /// The smallest size that a search tries.
 pub(super) fn least_mss(common: &Common) -> u16 {
-    if common.flags.contains(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
+    if common.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
 }
 
 impl Sender {
@@ -139,8 +136,8 @@ impl Sender {
             true => (base, TIMEOUTS_IN_A_HOLE),
             false => ((lost / 2).max(least_mss(common)), TIMEOUTS_IN_A_NARROW_HOLE),
         };
-        let is_probed = common.config.path_mtu_probing != PathMtuProbing::Off;
-        if is_probed && low < lost && common.round_trip.backoff >= enough {
+        let is_probed = common.config().path_mtu_probing != PathMtuProbing::Off;
+        if is_probed && low < lost && common.round_trip().backoff() >= enough {
             let high = common.largest_mss();
             self.search_from(common, low, high);
         }
@@ -148,7 +145,7 @@ impl Sender {
     /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
     // spec: RFC4821 7.2-1
     pub fn begin_search(&mut self, common: &Common) {
-        if common.config.path_mtu_probing == PathMtuProbing::Always {
+        if common.config().path_mtu_probing == PathMtuProbing::Always {
             let high = common.largest_mss();
             self.search_from(common, base_mss(common).min(high), high);
         }

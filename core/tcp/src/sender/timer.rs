@@ -52,9 +52,10 @@ impl RetransmissionTimer {
     #[inline]
     pub fn arm(&mut self, common: &Common, now: Instant) {
         // The first of a SYN need not be doubled.
-        let linear = if common.state == TcpState::SynSent { common.config.syn_linear_timeouts } else { 0 };
-        let doublings = common.round_trip.backoff.saturating_sub(linear);
-        self.at = now + common.round_trip.timeout_after(doublings, &common.config);
+        let linear =
+            if common.state() == TcpState::SynSent { common.config().syn_linear_timeouts } else { 0 };
+        let doublings = common.round_trip().backoff().saturating_sub(linear);
+        self.at = now + common.round_trip().timeout_after(doublings, common.config());
         let ends_at = self.progress_at + common.user_timeout();
         if ends_at > now {
             self.at = self.at.min(ends_at);
@@ -62,6 +63,6 @@ impl RetransmissionTimer {
     }
     /// The next attempt is at `at`, or when the user time-out is over.
     pub fn retry_at(&mut self, common: &Common, at: Instant) {
-        self.at = at.min(self.progress_at + common.config.user_timeout);
+        self.at = at.min(self.progress_at + common.config().user_timeout);
     }
 }

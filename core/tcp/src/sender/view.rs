@@ -1,6 +1,7 @@
 //! The sending half of a connection, to be read.
 
 use super::Sender;
+use crate::FastOpenState;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use inhost_base::{Duration, Instant, Sequence};
@@ -52,7 +53,7 @@ impl<'a> SendView<'a> {
             window_bytes: self.sender.space.window(),
             congestion_window_bytes: self.sender.congestion.window.window_bytes,
             segment_bytes: self.sender.segment_bytes() as u16,
-            peer_segment_bytes: self.common.peer_mss,
+            peer_segment_bytes: self.common.peer_mss(),
             reordering_segments: self.sender.reordering_segments(self.common) as u16,
         }
     }
@@ -76,16 +77,25 @@ impl<'a> SendView<'a> {
     }
     /// The smoothed round trip, once measured.
     pub fn smoothed_round_trip(self) -> Option<Duration> {
-        self.common.round_trip.smoothed()
+        self.common.round_trip().smoothed()
     }
     /// Whether the peer's window has been closed for several probes while something waits to be sent.
     pub fn waits_behind_closed_window(self) -> bool {
         let is_closed = self.sender.space.window() == 0 && self.sender.queued_bytes() > 0;
-        is_closed && self.common.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
+        is_closed && self.common.round_trip().backoff() >= PROBES_OF_A_CLOSED_WINDOW
     }
     /// Bytes of queued data that the SYN, which was not sent yet, will bear.
     pub fn syn_data_room(self) -> usize {
         self.sender.syn_data_room(self.common)
+    }
+    /// The least initial sequence number of a connection that takes this one's place: no segment of ours bridges the distance.
+    pub fn successor(self) -> Sequence {
+        let distance = self.sender.space.largest_window().max(0xffff);
+        self.sender.space.sequence(self.sender.space.next() + distance)
+    }
+    /// How the connection opened, as far as data came with the SYNs.
+    pub fn fast_open(self) -> FastOpenState {
+        self.common.fast_open()
     }
     /// Whether the application may write although the handshake is not done.
     pub fn is_early(self) -> bool {

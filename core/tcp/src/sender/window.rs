@@ -1,12 +1,19 @@
 //! The peer's window (RFC 9293 §3.8.6): updates, closing and reopening.
 
 use super::Sender;
+use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use inhost_base::Instant;
 
 impl Sender {
+    /// Whether a segment neither acknowledges anything nor tells of a larger window.
+    pub fn learns_nothing_from(&self, arrival: &Arrival<'_>) -> bool {
+        let window = self.scaled(arrival.header.window);
+        arrival.acknowledgment == self.space.unacknowledged()
+            && self.space.knows_window(arrival.first, window)
+    }
     /// Takes the peer's window from a segment that is not older than the one of the last update.
     // spec: RFC9293 MUST-34 (the edge may move back; what lies beyond it waits)
     // spec: RFC7323 2.3-3
@@ -23,7 +30,7 @@ impl Sender {
             // The peer answers probes: it may keep its window closed as long as it likes.
             self.timer.progressed(now);
         }
-        if common.config.policy.window_probes_are_empty
+        if common.config().policy.window_probes_are_empty
             && !self.space.has_outstanding()
             && self.timer.is_running()
         {
@@ -34,7 +41,7 @@ impl Sender {
             return;
         }
         let window = self.scaled(field);
-        if common.config.policy.same_sequence_only_widens_window
+        if common.config().policy.same_sequence_only_widens_window
             && self.space.narrows(sequence, acknowledgment, window)
         {
             return;
@@ -47,11 +54,11 @@ impl Sender {
     /// Data that the closed window refused is retransmitted at once, and the persist timer's back-off is cleared.
     pub fn window_opened(&mut self, common: &mut Common, now: Instant) {
         self.flags.remove(SenderFlags::WINDOW_PROBE);
-        if common.config.policy.window_probes_are_empty && self.space.has_outstanding() {
+        if common.config().policy.window_probes_are_empty && self.space.has_outstanding() {
             // The data in flight was retransmitted into the closed window, and the timer covers it.
             return;
         }
-        common.round_trip.backoff = 0;
+        common.round_trip_mut().end_back_off();
         self.timer.stop();
         if self.space.has_outstanding() {
             if !self.recovery.state.has_end() {

@@ -17,7 +17,7 @@ impl Sender {
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     #[inline]
     pub fn writable_bytes(&self, common: &Common) -> usize {
-        if !common.may_send() || common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) {
+        if !common.may_send() || common.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
             return 0;
         }
         self.room(common)
@@ -27,7 +27,7 @@ impl Sender {
     fn room(&self, common: &Common) -> usize {
         let room = self.send_buffer_bytes(common).saturating_sub(self.queued_bytes() as usize);
         // A write may go beyond the low water, so that it is not cut up; the next waits.
-        let low_water = common.config.not_sent_low_water_bytes;
+        let low_water = common.config().not_sent_low_water_bytes;
         if low_water != usize::MAX && self.not_sent_bytes(common) as usize >= low_water { 0 } else { room }
     }
     /// Adds as many of `bytes` to the queue as there is room for.
@@ -38,8 +38,8 @@ impl Sender {
             return 0;
         }
         let layout = self.block_layout(common);
-        match env.marks_layers {
-            false => self.buffers_mut().send.write(fits, layout, env.pool),
+        match env.marks_layers() {
+            false => self.buffers_mut().send.write(fits, layout, env.pool()),
             true => self.write_marked(fits, layout, env),
         }
     }
@@ -48,7 +48,7 @@ impl Sender {
     #[inline(never)]
     fn write_marked(&mut self, bytes: &[u8], layout: BlockLayout, env: &mut Environment<'_>) -> usize {
         env.begin_layer(if layout.summed { Layer::WriteAndSum } else { Layer::Write });
-        let taken = self.buffers_mut().send.write(bytes, layout, env.pool);
+        let taken = self.buffers_mut().send.write(bytes, layout, env.pool());
         env.end_layer();
         taken
     }
@@ -97,7 +97,7 @@ impl Sender {
         let held = !pushed || self.flags.contains(SenderFlags::CORKED);
         if taken > 0 && held {
             // spec: RFC9293 SHLD-27 (the time for which they are held back begins, unless it runs)
-            let until = now + common.config.aggregation_delay;
+            let until = now + common.config().aggregation_delay;
             let buffers = self.buffers_mut();
             buffers.aggregate_until = buffers.aggregate_until.min(until);
         }

@@ -127,16 +127,16 @@ fn time_wait_answers_a_repeated_fin_and_starts_anew() {
 #[test]
 fn time_wait_yields_to_a_newer_syn_only() {
     let trial = in_time_wait(plain());
-    let least = trial.connection.yields_to(&segment(3, SYN, 0)).unwrap();
-    assert!(Sequence(OURS + 2).precedes(least));
-    assert_eq!(trial.connection.yields_to(&segment(2, SYN, 0)), None);
-    assert_eq!(trial.connection.yields_to(&segment(3, SYN | ACK, 0)), None);
-    assert_eq!(trial.connection.yields_to(&segment(3, ACK, 0)), None);
+    assert!(trial.connection.receiver().yields_to(&segment(3, SYN, 0)));
+    assert!(Sequence(OURS + 2).precedes(trial.connection.sender().successor()));
+    assert!(!trial.connection.receiver().yields_to(&segment(2, SYN, 0)));
+    assert!(!trial.connection.receiver().yields_to(&segment(3, SYN | ACK, 0)));
+    assert!(!trial.connection.receiver().yields_to(&segment(3, ACK, 0)));
     let trial = in_time_wait(Config { window_scaling: false, ..Config::default() });
     let older_number = segment(0, SYN, 0);
-    assert!(trial.connection.yields_to(&with_timestamps(older_number, 101, 0)).is_some());
-    assert_eq!(trial.connection.yields_to(&with_timestamps(older_number, 99, 0)), None);
-    assert_eq!(Trial::established(plain()).connection.yields_to(&segment(3, SYN, 0)), None);
+    assert!(trial.connection.receiver().yields_to(&with_timestamps(older_number, 101, 0)));
+    assert!(!trial.connection.receiver().yields_to(&with_timestamps(older_number, 99, 0)));
+    assert!(!Trial::established(plain()).connection.receiver().yields_to(&segment(3, SYN, 0)));
 }
 
 // RFC 9293 SHLD-3; RFC 2525 §2.17

@@ -1,7 +1,7 @@
 //! Data in the SYN (RFC 7413), from both sides.
 
 use super::trial::{ACK, FIN, MSS, OURS, SYN, Sent, THEIRS, Trial, lend, open, plain, segment};
-use crate::{Changes, Connection, FastOpenState, Header, SendHow};
+use crate::{Changes, Connection, FastOpenState, Header, Open, SendHow};
 use inhost_base::{Duration, Sequence};
 use inhost_event::TcpState;
 use inhost_wire::tcp::FastOpenCookie;
@@ -13,8 +13,9 @@ fn cookie() -> FastOpenCookie {
 /// An active open with `cookie` and `text` queued; the SYN was sent.
 fn calling(cookie: FastOpenCookie, text: &[u8]) -> (Trial, Sent) {
     let mut trial = Trial::around(|env| {
-        let mut connection = Connection::connect(&Arc::new(plain()), open(), env);
-        connection.offer_fast_open(cookie, false, MSS as u16, false);
+        let syn_data_mss = if cookie.is_empty() { 0 } else { MSS as u16 };
+        let open = Open { fast_open: Some((cookie, false)), syn_data_mss, ..open() };
+        let mut connection = Connection::connect(&Arc::new(plain()), open, env);
         assert_eq!(connection.send(text, SendHow::default(), env), Ok(text.len()));
         connection
     });
@@ -129,10 +130,9 @@ fn both_may_call_at_once() {
 #[test]
 fn a_held_syn_waits_for_data() {
     let mut trial = Trial::around(|env| {
-        let mut connection = Connection::connect(&Arc::new(plain()), open(), env);
-        connection.offer_fast_open(cookie(), true, MSS as u16, false);
-        connection.hold_syn();
-        connection
+        let fast_open = Some((cookie(), true));
+        let open = Open { fast_open, syn_data_mss: MSS as u16, hold_syn: true, ..open() };
+        Connection::connect(&Arc::new(plain()), open, env)
     });
     trial.round();
     trial.pass(Duration::from_secs(10));
@@ -151,11 +151,11 @@ fn called_with(text: &[u8]) -> Trial {
     syn.options.mss = Some(MSS as u16);
     let mut changes = Changes::empty();
     let mut trial = Trial::around(|env| {
-        let mut connection = Connection::accept(&Arc::new(plain()), open(), &syn, false, env);
-        let mut packet = env.pool.take(text.len()).unwrap();
+        let mut connection = Connection::accept(&Arc::new(plain()), open(), &syn, env);
+        let mut packet = env.pool().take(text.len()).unwrap();
         packet.append(text);
         changes = connection.take_syn_data(&syn, &mut packet, env).changes;
-        env.pool.give(packet);
+        env.pool().give(packet);
         connection
     });
     trial.changes |= changes;
@@ -242,9 +242,8 @@ fn a_cookie_goes_with_the_first_answer_only() {
     let mut syn = segment(0, SYN, 0);
     syn.options.mss = Some(MSS as u16);
     let mut trial = Trial::around(|env| {
-        let mut connection = Connection::accept(&Arc::new(plain()), open(), &syn, false, env);
-        connection.grant_fast_open(cookie(), true);
-        connection
+        let open = Open { fast_open: Some((cookie(), true)), ..open() };
+        Connection::accept(&Arc::new(plain()), open, &syn, env)
     });
     trial.round();
     let options = trial.expect().header.options;
@@ -253,7 +252,7 @@ fn a_cookie_goes_with_the_first_answer_only() {
     assert_eq!(trial.expect().header.options.fast_open, None);
     trial.give(segment(1, ACK, 1), b"");
     trial.pass(Duration::from_secs(3));
-    assert!(!trial.connection.has_buffers());
+    assert!(trial.connection.parts().1.buffers().is_none());
 }
 
 #[test]
@@ -277,18 +276,4 @@ fn data_of_calls_that_cross_may_be_taken() {
         assert_eq!(trial.connection.info(trial.now).sent_bytes, 5, "all is acknowledged");
         assert_eq!(trial.read(10), b"text");
     }
-}
-
-#[test]
-fn a_cookie_that_is_granted_too_late_leaves_nothing_behind() {
-    let mut syn = segment(0, SYN, 0);
-    syn.options.mss = Some(MSS as u16);
-    let mut trial = Trial::called_by(plain(), &syn, false);
-    trial.expect();
-    let held = trial.connection.held_bytes();
-    trial.connection.grant_fast_open(cookie(), true);
-    assert_eq!(trial.connection.held_bytes(), held, "the answer has left");
-    trial.give(segment(1, ACK, 1), b"");
-    trial.connection.grant_fast_open(cookie(), true);
-    assert_eq!(trial.connection.held_bytes(), held, "the handshake is done");
 }

@@ -3,11 +3,11 @@
 
 use super::trial::pattern;
 use crate::{
-    Blocked, Config, CongestionChoice, Connection, Ecn, EcnMode, Environment, Header, Open, SegmentOutput,
-    SendHow, StreamError,
+    Config, CongestionChoice, Connection, Ecn, EcnMode, Environment, Header, Open, SegmentOutput, SendHow,
+    StreamError,
 };
 use inhost_base::{Duration, Instant, Key, Random, Sequence};
-use inhost_buf::{Pool, Slices};
+use inhost_buf::{Full, Pool, Slices};
 use inhost_event::{Ignore, TcpState};
 use inhost_wire::tcp::SackBlocks;
 use std::collections::BTreeMap;
@@ -96,9 +96,9 @@ struct Pipe<'a> {
 }
 
 impl SegmentOutput for Pipe<'_> {
-    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full> {
         if self.random.public_chance(self.faults.refuse) {
-            return Err(Blocked::Link);
+            return Err(Full);
         }
         let copies = 1 + usize::from(self.random.public_chance(self.faults.duplicate));
         for _ in 0..copies {
@@ -174,19 +174,19 @@ fn open_from(random: &mut Random) -> Open {
     // Half of the initial numbers are near the wrap.
     let near = u32::MAX - random.public_below(30_000);
     let initial_sequence = Sequence(if random.public_chance(0.5) { near } else { random.private_u32() });
-    Open { initial_sequence, timestamp_offset: random.private_u32(), path_mtu_mss: 1460, default_mss: 536 }
+    let timestamp_offset = random.private_u32();
+    Open { initial_sequence, timestamp_offset, path_mtu_mss: 1460, default_mss: 536, ..Open::default() }
 }
 
 macro_rules! env_of {
     ($run:expr, $i:expr) => {
-        &mut Environment {
-            now: $run.now,
-            socket: Key::from_bits($i as u64),
-            pool: &mut $run.ends[$i].pool,
-            random: &mut $run.random,
-            sink: &mut Ignore,
-            marks_layers: false,
-        }
+        &mut Environment::new(
+            $run.now,
+            Key::from_bits($i as u64),
+            &mut $run.ends[$i].pool,
+            &mut Ignore,
+            false,
+        )
     };
 }
 
@@ -329,7 +329,7 @@ impl Run {
             None if flying.header.flags.syn() => {
                 let open = open_from(&mut self.random);
                 let config = Arc::clone(&self.ends[i].config);
-                let connection = Connection::accept(&config, open, &flying.header, false, env_of!(self, i));
+                let connection = Connection::accept(&config, open, &flying.header, env_of!(self, i));
                 self.born[i] = self.now;
                 self.ends[i].connection = Some(connection);
             }
@@ -393,14 +393,13 @@ impl Run {
                 serial: &mut self.serial,
             };
             connection.transmit(
-                &mut Environment {
+                &mut Environment::new(
                     now,
-                    socket: Key::from_bits(i as u64),
-                    pool: &mut self.ends[i].pool,
-                    random,
-                    sink: &mut Ignore,
-                    marks_layers: false,
-                },
+                    Key::from_bits(i as u64),
+                    &mut self.ends[i].pool,
+                    &mut Ignore,
+                    false,
+                ),
                 64,
                 &mut pipe,
             );

@@ -60,21 +60,21 @@ fn timestamps_are_milliseconds_from_an_offset_of_their_own() {
     let age_ms = trial.now.since(Instant::ZERO).as_millis() as u32;
     assert_eq!(first.wrapping_sub(age_ms), open().timestamp_offset);
     for (passed_ms, ticks) in [(1, 1), (250, 250), (70_000, 70_000)] {
-        let before = trial.connection.common.timestamp(trial.now);
+        let before = trial.connection.parts().0.timestamp(trial.now);
         trial.now += Duration::from_millis(passed_ms);
-        assert_eq!(trial.connection.common.timestamp(trial.now).wrapping_sub(before), ticks);
+        assert_eq!(trial.connection.parts().0.timestamp(trial.now).wrapping_sub(before), ticks);
     }
     // It wraps around after 2^32 ms, seven weeks; a segment lives for two minutes.
-    let before = trial.connection.common.timestamp(trial.now);
+    let before = trial.connection.parts().0.timestamp(trial.now);
     trial.now += Duration::from_millis(1 << 32);
-    assert_eq!(trial.connection.common.timestamp(trial.now), before);
+    assert_eq!(trial.connection.parts().0.timestamp(trial.now), before);
 }
 
 // spec: RFC7323 5.3-3
 #[test]
 fn what_was_kept_is_not_old_when_its_turn_comes() {
     let mut trial = answered(stamped());
-    let stamp = trial.connection.common.timestamp(trial.now);
+    let stamp = trial.connection.parts().0.timestamp(trial.now);
     trial.give(with_timestamps(segment(3, ACK, 1), 10, stamp), b"cd");
     // The segment that fills the hole is much newer, and an even newer one arrived between.
     trial.give(with_timestamps(segment(5, ACK, 1), 900, stamp), b"ef");
@@ -89,7 +89,7 @@ fn the_reset_of_an_abort_bears_timestamps_where_they_were_agreed_on() {
         let agreed = config.timestamps;
         let mut trial = answered(config);
         trial.pass_ms(20);
-        let now_stamp = trial.connection.common.timestamp(trial.now);
+        let now_stamp = trial.connection.parts().0.timestamp(trial.now);
         let reset = trial.connection.abort(lend!(trial)).reset.unwrap();
         // The peer's value, as `answered` sent it, is echoed.
         assert_eq!(reset.header().options.timestamps, agreed.then_some((now_stamp, 1)));

@@ -48,7 +48,7 @@ fn a_mark_on_an_idle_connection_holds_nothing_back() {
     trial.give(segment(1, ACK, 101), b"");
     // Its queues are freed.
     trial.pass_ms(5000);
-    assert!(trial.connection.sender.buffers().is_none());
+    assert!(trial.connection.parts().1.buffers().is_none());
     trial.give(segment(1, ACK | Flags::ECE, 101), b"a");
     trial.sent.clear();
     trial.write(&[2; 100]);

@@ -18,7 +18,7 @@ fn a_connection_is_small() {
 #[test]
 fn an_idle_connection_holds_no_box_and_no_buffer() {
     let mut trial = Trial::established(plain());
-    assert!(!trial.connection.has_buffers());
+    assert_eq!(trial.connection.held_bytes(), 0);
     trial.write(b"question");
     trial.expect();
     trial.give(segment(1, ACK, 9), b"answer");
@@ -26,7 +26,7 @@ fn an_idle_connection_holds_no_box_and_no_buffer() {
     trial.pass_ms(3000);
     trial.expect();
     trial.nothing();
-    assert!(!trial.connection.has_buffers());
+    assert_eq!(trial.connection.held_bytes(), 0);
     assert_eq!(trial.pool.outstanding_bytes(), 0);
     assert_eq!(trial.connection.deadline(), inhost_base::Instant::FAR_FUTURE);
 }
@@ -93,7 +93,7 @@ fn what_was_sent_again_is_forgotten_once_it_is_acknowledged() {
         at += 5000;
         trial.give(segment(1, ACK, at), b"");
         trial.write(&[1; 5000]);
-        let flight = &trial.connection.sender.buffers().unwrap().flight;
+        let flight = &trial.connection.parts().1.buffers().unwrap().flight;
         assert!(!flight.is_empty());
         if round < 10 {
             most_bytes = most_bytes.max(flight.capacity_bytes());

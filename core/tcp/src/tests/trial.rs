@@ -2,11 +2,10 @@
 //! more.
 
 use crate::{
-    Blocked, Changes, Config, Connection, Ecn, Environment, Header, Open, Outcome, ResetReply, SegmentOutput,
-    SendHow,
+    Changes, Config, Connection, Ecn, Environment, Header, Open, Outcome, ResetReply, SegmentOutput, SendHow,
 };
-use inhost_base::{Duration, Instant, Random, Sequence};
-use inhost_buf::{Pool, Slices};
+use inhost_base::{Duration, Instant, Sequence};
+use inhost_buf::{Full, Pool, Slices};
 use inhost_event::{Mask, Recorded, TcpState};
 use inhost_wire::tcp::{Flags, TcpOptions};
 use std::collections::VecDeque;
@@ -32,6 +31,7 @@ pub fn open() -> Open {
         timestamp_offset: 77,
         path_mtu_mss: MSS as u16,
         default_mss: 536,
+        ..Open::default()
     }
 }
 
@@ -95,9 +95,9 @@ struct Collect<'a> {
 }
 
 impl SegmentOutput for Collect<'_> {
-    fn segment(&mut self, header: &Header, payload: Slices<'_>, _: Ecn) -> Result<(), Blocked> {
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, _: Ecn) -> Result<(), Full> {
         if self.room == 0 {
-            return Err(Blocked::Link);
+            return Err(Full);
         }
         self.room -= 1;
         let payload = payload.iter().flatten().copied().collect();
@@ -113,7 +113,6 @@ impl SegmentOutput for Collect<'_> {
 pub struct Trial {
     pub connection: Connection,
     pub pool: Pool,
-    pub random: Random,
     pub sink: Recorded,
     pub now: Instant,
     pub sent: VecDeque<Sent>,
@@ -128,34 +127,27 @@ pub struct Trial {
 /// An environment of `$trial`, borrowing all but the connection.
 macro_rules! lend {
     ($trial:expr) => {
-        &mut $crate::Environment {
-            now: $trial.now,
-            socket: inhost_base::Key::from_bits(1),
-            pool: &mut $trial.pool,
-            random: &mut $trial.random,
-            sink: &mut $trial.sink,
-            marks_layers: true,
-        }
+        &mut $crate::Environment::new(
+            $trial.now,
+            inhost_base::Key::from_bits(1),
+            &mut $trial.pool,
+            &mut $trial.sink,
+            true,
+        )
     };
 }
 pub(crate) use lend;
 
 impl Trial {
     pub fn around(make: impl FnOnce(&mut Environment<'_>) -> Connection) -> Trial {
-        let (mut pool, mut random) = (Pool::new(64 << 20), Random::from_number(1));
+        let mut pool = Pool::new(64 << 20);
         let mut sink = Recorded::new(Mask::all(), 100_000);
         let now = Instant::from_millis(1_000);
-        let connection = make(&mut Environment {
-            now,
-            socket: inhost_base::Key::from_bits(1),
-            pool: &mut pool,
-            random: &mut random,
-            sink: &mut sink,
-            marks_layers: true,
-        });
+        let socket = inhost_base::Key::from_bits(1);
+        let connection = make(&mut Environment::new(now, socket, &mut pool, &mut sink, true));
         let sent = VecDeque::new();
         let changes = Changes::empty();
-        Trial { connection, pool, random, sink, now, sent, link_room: usize::MAX, changes, reset: None }
+        Trial { connection, pool, sink, now, sent, link_room: usize::MAX, changes, reset: None }
     }
     /// An active open; the SYN was sent and not checked.
     pub fn calling(config: Config) -> Trial {
@@ -165,7 +157,9 @@ impl Trial {
     }
     /// The peer opens with `syn`; our SYN-ACK was sent, unless held.
     pub fn called_by(config: Config, syn: &Header, hold: bool) -> Trial {
-        let mut trial = Trial::around(|env| Connection::accept(&Arc::new(config), open(), syn, hold, env));
+        let mut trial = Trial::around(|env| {
+            Connection::accept(&Arc::new(config), Open { hold_syn: hold, ..open() }, syn, env)
+        });
         trial.round();
         trial
     }

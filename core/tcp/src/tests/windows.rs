@@ -3,7 +3,7 @@
 use super::trial::*;
 use crate::{Changes, Config, ConnectionError, SendHow};
 use inhost_base::Duration;
-use inhost_event::{Drop, SendCause};
+use inhost_event::{Drop, Event, RetransmittedWhy, SendCause};
 
 fn with_buffer(bytes: usize) -> Config {
     Config { receive_buffer_limit_bytes: bytes, ..plain() }
@@ -165,6 +165,14 @@ fn a_closed_window_is_probed_ever_more_slowly_for_as_long_as_the_peer_answers() 
     trial.expect().is_data(1001, 1000);
     trial.expect().is_data(2001, 1000);
     trial.nothing();
+    let info = trial.connection.info(trial.now);
+    let again = (info.retransmitted_segments, info.retransmitted_bytes);
+    assert_eq!(again, (1, 1), "what follows the refused byte is new");
+    let why = trial.sink.events().filter_map(|(_, event)| match event {
+        Event::Retransmitted(again) if again.why != RetransmittedWhy::Probe => Some(again.why),
+        _ => None,
+    });
+    assert_eq!(why.collect::<Vec<_>>(), [RetransmittedWhy::Refused], "nothing was lost");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::arrival::Arrival;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::outcome::{Outcome, ResetReply};
 use crate::{Connection, Environment};
-use inhost_event::{Drop, Layer, TcpState};
+use inhost_event::{Drop, TcpState};
 
 impl Connection {
     /// The fifth step of RFC 9293 §3.10.7.4. False if the processing of the segment ends here.
@@ -18,17 +18,14 @@ impl Connection {
         let (header, acknowledgment) = (arrival.header, arrival.acknowledgment);
         let (unacknowledged, next) = (self.sender.space().unacknowledged(), self.sender.space().next());
         let is_new = unacknowledged < acknowledgment && acknowledgment <= next;
-        if self.common.state == TcpState::SynReceived {
-            let early =
-                self.common.flags.contains(ConnectionFlags::EARLY_DATA) && acknowledgment == unacknowledged;
+        if self.common.state() == TcpState::SynReceived {
+            let early = self.common.has(ConnectionFlags::EARLY_DATA) && acknowledgment == unacknowledged;
             if !is_new && self.sender.ended_before_open(&self.common) {
                 // The FIN was sent in SYN-RECEIVED: except for the retransmission of the SYN, the state behaves as
                 // FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
                     outcome.dropped = Some(Drop::OutOfWindow);
-                    if self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED)
-                        && !arrival.payload.is_empty()
-                    {
+                    if self.common.has(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
                         self.refuse_data(arrival, env, outcome);
                     }
                 } else {
@@ -43,7 +40,7 @@ impl Connection {
             }
             self.open_by(arrival, env, outcome);
         } else if is_new {
-            self.advance(arrival, false, env, outcome);
+            outcome.changes |= self.sender.take_acknowledgment(&mut self.common, arrival, false, env);
         } else if acknowledgment != unacknowledged && !self.sender.is_recent(&self.common, acknowledgment) {
             // RFC 5961 §5.2: neither new nor from the last window's worth.
             self.receiver.challenge(&mut self.common, env, outcome);
@@ -52,50 +49,22 @@ impl Connection {
             let duplicate =
                 acknowledgment == unacknowledged && self.sender.is_duplicate(&self.common, arrival);
             if duplicate || !header.options.sack.is_empty() || header.flags.ece() {
-                self.advance(arrival, duplicate, env, outcome);
+                outcome.changes |= self.sender.take_acknowledgment(&mut self.common, arrival, duplicate, env);
             }
         }
-        if self.common.state == TcpState::Closed {
+        if self.sender.has(SenderFlags::FIN_ACKNOWLEDGED) {
+            match self.common.state() {
+                TcpState::FinWait1 => self.common.enter_fin_wait_2(env),
+                TcpState::Closing => self.enter_time_wait(env, outcome),
+                TcpState::LastAck => self.finish(None, env, outcome),
+                _ => {}
+            }
+        }
+        if self.common.state() == TcpState::Closed {
             return false;
         }
         // After the acknowledgment: how far the window reaches is counted from there.
-        self.sender.take_window(&mut self.common, (arrival.first, acknowledgment, header.window), env.now);
+        self.sender.take_window(&mut self.common, (arrival.first, acknowledgment, header.window), env.now());
         true
-    }
-    /// Takes an acknowledgment, new or duplicate, with its SACK blocks.
-    pub(super) fn advance(
-        &mut self,
-        arrival: &Arrival<'_>,
-        duplicate: bool,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        let header = arrival.header;
-        let echo = self.common.echo_of(header.options.timestamps);
-        let mut sample = self.sender.ack_sample(arrival.acknowledgment, header.window, echo);
-        sample.is_duplicate = duplicate;
-        sample.congestion = self.sender.tells_of_mark(&self.common, header.flags);
-        let sack = Some(&header.options.sack)
-            .filter(|blocks| !blocks.is_empty() && self.common.flags.contains(ConnectionFlags::SACK));
-        env.begin_layer(Layer::Timers);
-        outcome.changes |= self.sender.acknowledge(&mut self.common, sample, sack, env);
-        env.end_layer();
-        if self.sender.has(SenderFlags::FIN_ACKNOWLEDGED) {
-            self.fin_acknowledged(env, outcome);
-        }
-    }
-    /// Our FIN is acknowledged.
-    fn fin_acknowledged(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        match self.common.state {
-            TcpState::FinWait1 => {
-                self.common.enter(TcpState::FinWait2, env);
-                if self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
-                    self.common.linger_at = env.now + self.common.config.fin_wait_2;
-                }
-            }
-            TcpState::Closing => self.enter_time_wait(env, outcome),
-            TcpState::LastAck => self.finish(None, env, outcome),
-            _ => {}
-        }
     }
 }

@@ -25,10 +25,10 @@ impl Connection {
             // After the peer's FIN there is nothing more to take.
             return;
         }
-        if self.common.flags.contains(ConnectionFlags::ECN) {
+        if self.common.has(ConnectionFlags::ECN) {
             self.receiver.take_congestion_mark(&self.common, arrival.ecn);
         }
-        if self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+        if self.common.has(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
             return self.refuse_data(arrival, env, outcome);
         }
         if !arrival.keeps_data && !arrival.payload.is_empty() {
@@ -58,17 +58,17 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        outcome.reset = match self.common.config.policy.unread_data_has_no_connection {
+        outcome.reset = match self.common.config().policy.unread_data_has_no_connection {
             true => ResetReply::to(arrival.header, arrival.payload.len()),
-            false => Some(self.active_reset(env.now)),
+            false => Some(self.active_reset(env.now())),
         };
         self.finish(Some(ConnectionError::Aborted), env, outcome);
     }
     /// The peer's stream is complete. `at_once`: it is acknowledged without delay in any case.
     pub(super) fn take_fin(&mut self, at_once: bool, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        self.receiver.take_fin(&self.common, at_once, env.pool);
+        self.receiver.take_fin(&self.common, at_once, env.pool());
         outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;
-        match self.common.state {
+        match self.common.state() {
             TcpState::Established => self.common.enter(TcpState::CloseWait, env),
             TcpState::FinWait1 => self.common.enter(TcpState::Closing, env),
             TcpState::FinWait2 => self.enter_time_wait(env, outcome),

@@ -1,11 +1,9 @@
 //! What a segment that arrives does (RFC 9293 §3.10.7), in the order of its steps, and a fast path for the common case.
 
-mod acceptability;
 mod acknowledgment;
 mod data;
 mod handshake;
 mod predicted;
-mod reset;
 
 use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
@@ -28,7 +26,7 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        let socket = env.socket;
+        let socket = env.socket();
         env.emit(Mask::SEGMENT, || {
             Event::SegmentReceived(SegmentReceived {
                 socket,
@@ -39,8 +37,7 @@ impl Connection {
                 window_field: header.window,
             })
         });
-        let ecn_tells =
-            self.common.flags.contains(ConnectionFlags::ECN) && self.receiver.tells_of_congestion(ecn);
+        let ecn_tells = self.common.has(ConnectionFlags::ECN) && self.receiver.tells_of_congestion(ecn);
         if !ecn_tells
             && keeps_data
             && let Some(plain) = header.plain()
@@ -61,7 +58,7 @@ impl Connection {
                 ecn,
                 keeps_data,
             };
-            match self.common.state {
+            match self.common.state() {
                 TcpState::Closed => {
                     outcome.reset = ResetReply::to(header, arrival.payload.len());
                     outcome.dropped = Some(Drop::NoSocket);
@@ -90,29 +87,33 @@ impl Connection {
                 &self.common,
                 arrival.first,
                 arrival.header.options.timestamps,
-                env.now,
+                env.now(),
             );
             self.take_acknowledgment(arrival, env, outcome);
-            if self.common.config.policy.acknowledges_crossing_answer {
+            if self.common.config().policy.acknowledges_crossing_answer {
                 self.receiver.acknowledge_again(&self.common);
                 self.receiver.note_repeated(&self.common, arrival.first, arrival.first + 1);
             }
             return;
         }
-        let answers = self.common.state == TcpState::SynReceived
-            && !self.common.flags.contains(ConnectionFlags::ACTIVE_OPEN);
+        let answers =
+            self.common.state() == TcpState::SynReceived && !self.common.has(ConnectionFlags::ACTIVE_OPEN);
         if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN)
-            && self.common.config.policy.segments_need_ack_flag
+            && self.common.config().policy.segments_need_ack_flag
             && !answers
         {
             outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
-        if !self.is_acceptable(arrival, env.now, outcome) {
+        let says_nothing = self.sender.learns_nothing_from(arrival);
+        if !self.receiver.is_acceptable(&mut self.common, arrival, says_nothing, env.now(), outcome) {
             return;
         }
         if flags.rst() {
-            return self.take_reset(arrival, env, outcome);
+            if self.receiver.believes_reset(&mut self.common, arrival, env, outcome) {
+                self.finish(self.common.reset_error(), env, outcome);
+            }
+            return;
         }
         if flags.syn() {
             // RFC 5961 §4.2: a peer that restarted answers the challenge by a reset.
@@ -127,13 +128,13 @@ impl Connection {
         }
         // An acknowledgment out of range must not update even the timestamp.
         self.sender.peer_answers();
-        self.receiver.note_segment(&self.common, arrival.first, arrival.header.options.timestamps, env.now);
+        self.receiver.note_segment(&self.common, arrival.first, arrival.header.options.timestamps, env.now());
         self.receiver.take_window_reduced(&self.common, arrival);
         self.receiver.take_urgent(&self.common, arrival, outcome);
         self.take_data(arrival, env, outcome);
         self.sender.release_held_writes(&self.common);
-        if self.common.state != TcpState::Closed {
-            self.receiver.schedule_what_came(&self.common, arrival, env.now);
+        if self.common.state() != TcpState::Closed {
+            self.receiver.schedule_what_came(&self.common, arrival, env.now());
         }
     }
 }

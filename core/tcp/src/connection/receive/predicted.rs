@@ -3,18 +3,17 @@
 
 use crate::arrival::Coming;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
-use inhost_event::{Event, Layer, Mask, SegmentReceived, TcpState};
+use inhost_event::{Event, Mask, SegmentReceived, TcpState};
 
 impl Connection {
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
     #[inline(always)]
     pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
-        self.common.state == TcpState::Established
+        self.common.state() == TcpState::Established
             && header.sequence == self.receiver.space().next_sequence()
             && payload_bytes as u32 <= self.receiver.space().window()
             && self.sender.space().acknowledges(header.acknowledgment) <= self.sender.space().outstanding_bytes()
@@ -24,16 +23,16 @@ impl Connection {
             && self.sender.space().window() != 0
             && self.sender.recovery_state() == RecoveryState::Open
             // Where acknowledgments adapt, each congestion mark may change their timing.
-            && !(self.common.flags.contains(ConnectionFlags::ECN) && self.common.acks_adapt())
+            && !(self.common.has(ConnectionFlags::ECN) && self.common.acks_adapt())
             && match header.timestamps {
                 Some((value, _)) => {
-                    self.common.flags.contains(ConnectionFlags::TIMESTAMPS)
+                    self.common.has(ConnectionFlags::TIMESTAMPS)
                         && value.wrapping_sub(self.receiver.timestamp_recent()) as i32 >= 0
                 }
-                None => !self.common.flags.contains(ConnectionFlags::TIMESTAMPS),
+                None => !self.common.has(ConnectionFlags::TIMESTAMPS),
             }
     }
-    /// Processes a predicted segment. It may be one of several at this instant: [`Connection::received_predicted`] must
+    /// Processes a predicted segment. It may be one of several at this instant: [`Connection::update`] must
     /// follow the last, with no other call between. The payload may consist of several packets. `tells`: the event sink
     /// wants segment events.
     #[inline]
@@ -46,7 +45,8 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         if tells {
-            let (socket, payload_bytes) = (env.socket, payload.iter().map(|piece| piece.len() as u32).sum());
+            let (socket, payload_bytes) =
+                (env.socket(), payload.iter().map(|piece| piece.len() as u32).sum());
             env.emit(Mask::SEGMENT, || {
                 Event::SegmentReceived(SegmentReceived {
                     socket,
@@ -63,11 +63,12 @@ impl Connection {
             self.receiver.space().next(),
             self.sender.space().unacknowledged() + self.sender.space().acknowledges(header.acknowledgment),
         );
-        self.receiver.note_segment(&self.common, first, header.timestamps, env.now);
+        self.receiver.note_segment(&self.common, first, header.timestamps, env.now());
         if acknowledgment != self.sender.space().unacknowledged() {
-            self.take_predicted_acknowledgment(header, acknowledgment, env, outcome);
+            outcome.changes |=
+                self.sender.take_predicted_acknowledgment(&mut self.common, header, acknowledgment, env);
         }
-        self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), env.now);
+        self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), env.now());
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
             let coming = Coming {
@@ -86,7 +87,7 @@ impl Connection {
                 }
             }
             if !self.receiver.has(ReceiverFlags::ACKNOWLEDGE) {
-                self.receiver.schedule_acknowledgment(&self.common, env.now);
+                self.receiver.schedule_acknowledgment(&self.common, env.now());
             }
         }
     }
@@ -105,26 +106,5 @@ impl Connection {
         self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), now);
         self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
         self.receiver.schedule_acknowledgment(&self.common, now);
-    }
-    /// What the segments given to [`Connection::receive_predicted`] make due.
-    #[inline]
-    pub fn received_predicted(&mut self, env: &mut Environment<'_>) {
-        self.update(env);
-    }
-    /// The acknowledgment of something new in a segment as predicted, without SACK blocks.
-    #[inline(never)]
-    fn take_predicted_acknowledgment(
-        &mut self,
-        header: &PlainHeader,
-        acknowledgment: Offset,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        let echo = self.common.echo_of(header.timestamps);
-        let sample = self.sender.ack_sample(acknowledgment, header.window, echo);
-        env.begin_layer(Layer::Timers);
-        // In ESTABLISHED there is no FIN of ours to be acknowledged.
-        outcome.changes |= self.sender.acknowledge(&mut self.common, sample, None, env);
-        env.end_layer();
     }
 }
