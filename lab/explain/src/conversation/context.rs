@@ -30,6 +30,11 @@ impl Context<'_> {
     pub(super) fn is_beside_sender(&self) -> bool {
         self.near.least_ns().is_some_and(|ns| ns < BESIDE_NS)
     }
+    /// How much sooner than the least round trip so far an answer of the sender's may pass: beside it the whole of that trip,
+    /// which is little. Far from it, a share of the trip would be many segments.
+    pub(super) fn early_ns(&self) -> u64 {
+        self.near.least_ns().filter(|ns| *ns < BESIDE_NS).unwrap_or(0)
+    }
     /// How long data waits between the sender and the capture, when segments come in with such gaps: a pacer lets an
     /// acknowledgment wait for one gap at most.
     pub(super) fn queue_at_sender_ns(&self, gap_ns: u64) -> u64 {

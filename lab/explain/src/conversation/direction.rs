@@ -218,6 +218,10 @@ impl Direction {
             false => payload_bytes < self.largest_payload.clamp(LEAST_MSS_BYTES, self.mss_bytes),
         }
     }
+    /// Whether a segment is what a small write leaves: less than a full one, and than those of most paths.
+    fn is_short(&self, payload_bytes: u32) -> bool {
+        payload_bytes < self.mss_bytes.min(USUAL_MSS_BYTES) && self.is_partial(payload_bytes)
+    }
     /// Segments that data of this direction takes, or that were captured if these are more: a frame may hold several.
     pub(crate) fn whole_segments(&self) -> u64 {
         self.segments.max(self.bytes / u64::from(self.mss_bytes.max(1)))
@@ -320,7 +324,7 @@ impl Direction {
 
     /// A frame of this direction's sender passes.
     pub(crate) fn sent(&mut self, segment: &Segment, now_ns: u64, context: &mut Context<'_>) {
-        self.catch_up(now_ns, context);
+        self.catch_up(now_ns, context.early_ns(), context);
         if let Some((_, echo)) = segment.options.timestamps {
             self.echoes(echo, now_ns, context);
         }
@@ -472,7 +476,12 @@ impl Direction {
             && !self.is_slow_start
             && since_sent <= context.rtt_ns() + LONGEST_QUANTUM_NS;
         let flight = if is_all_acknowledged && self.last_is_partial && is_released && is_alone {
-            if self.progress_is_delayed { Cause::NagleDelayedAck } else { Cause::Nagle }
+            match (self.is_short(segment.payload_bytes), self.progress_is_delayed) {
+                (true, true) => Cause::NagleDelayedAck,
+                (true, false) => Cause::Nagle,
+                // Nagle's algorithm holds no full segment back: the last one took all that the send buffer had.
+                (false, _) => self.limit(context),
+            }
         } else if is_all_acknowledged && is_paced {
             Cause::Pacing
         } else if is_all_acknowledged && (!is_released || !self.progress_is_pure || self.last_is_partial) {
@@ -543,7 +552,7 @@ impl Direction {
 
     /// The capture, or the connection, ends.
     pub(crate) fn finish(&mut self, now_ns: u64, context: &mut Context<'_>) {
-        self.catch_up(now_ns, context);
+        self.catch_up(now_ns, 0, context);
         while let Some(last) = self.incoming.pop_front() {
             context.budget.waiting -= 1;
             self.receive(&last, now_ns, context);

@@ -47,7 +47,7 @@ impl Direction {
         self.window_grain = 1 << shift;
         let delay_ns = context.near.least_ns().unwrap_or(0);
         let at_ns = self.incoming.back().map_or(0, |last| last.at_ns).max(now_ns + delay_ns);
-        self.catch_up(now_ns, context);
+        self.catch_up(now_ns, 0, context);
         let is_full = context.budget.waiting >= MAX_INCOMING_IN_ALL && self.incoming.len() >= LEAST_INCOMING;
         if (is_full || self.incoming.len() >= MAX_INCOMING)
             && let Some(first) = self.incoming.pop_front()
@@ -88,15 +88,15 @@ impl Direction {
         (is_first && !was_hole)
             .then(|| (now_ns.saturating_sub(sent_ns), is_reading && is_some && bytes >= 2 * self.mss()))
     }
-    /// Takes what the sender has by now.
-    pub(crate) fn catch_up(&mut self, now_ns: u64, context: &mut Context<'_>) {
+    /// Takes what the sender has by now, or `early_ns` before it is expected to.
+    pub(crate) fn catch_up(&mut self, now_ns: u64, early_ns: u64, context: &mut Context<'_>) {
         while let Some(first) = self.incoming.front()
-            && first.at_ns <= now_ns
+            && first.at_ns <= now_ns + early_ns
         {
             let first = *first;
             self.incoming.pop_front();
             context.budget.waiting -= 1;
-            self.receive(&first, first.at_ns, context);
+            self.receive(&first, first.at_ns.min(now_ns), context);
         }
         shrink(&mut self.incoming);
     }

@@ -72,6 +72,10 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
              time, up to {} at once",
             time(of.account.longest(case.cause).ns)
         ),
+        Cause::AwaitingAcknowledgment if !is_answered(case) => format!(
+            "the {sender}'s application gives little at a time, and all of it is sent: {share:.0} % of the time its last data is on its \
+             way, and nothing waits for that"
+        ),
         Cause::AwaitingAcknowledgment => {
             format!("small exchanges of one round trip of {} each take {share:.0} % of the time", time(trip))
         }
@@ -143,6 +147,10 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
 }
 fn is_silent(case: &Case<'_>) -> bool {
     case.of.directions.iter().all(|direction| direction.bytes == 0)
+}
+/// Whether the receiver sends data, too.
+fn is_answered(case: &Case<'_>) -> bool {
+    case.of.directions[1 - case.direction].bytes > 0
 }
 /// Whether the acknowledgments that are awaited come far later than the path would bring them.
 fn is_delayed(case: &Case<'_>) -> bool {
@@ -291,6 +299,9 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
         Cause::AwaitingAcknowledgment if is_delayed(case) => format!(
             "nothing for this transfer: no data waits; an answer of the {receiver}'s application would bring the acknowledgment at once"
         ),
+        Cause::AwaitingAcknowledgment if !is_answered(case) => {
+            format!("look at the {sender}'s application, not at the network: it has nothing more to send")
+        }
         Cause::AwaitingAcknowledgment => {
             format!("send several requests at once or one larger: each exchange saved is {}", time(trip))
         }

@@ -241,6 +241,51 @@ fn a_full_accept_queue() {
 }
 
 /// The answer to a SYN came after a second, on a path that is far shorter, at the client and at the server.
+/// Rounds of ten full segments and one of `last_bytes`; the third segment of the handshake comes `answer_us` after the second, and
+/// each round so long after the acknowledgment of the one before.
+fn rounds(answer_us: [u64; 2], last_bytes: u32) -> Verdict {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).syn();
+    trace.server(40_000, 0, 0, 1).syn();
+    let mut at_us = 40_000 + answer_us[0];
+    trace.client(at_us, 1, 0, 1);
+    let mut next = 1;
+    for _ in 0..60 {
+        for bytes in [MSS; 10].into_iter().chain((last_bytes > 0).then_some(last_bytes)) {
+            trace.client(at_us, next, bytes, 1);
+            next += bytes;
+        }
+        trace.server(at_us + 40_000, 1, 0, next);
+        at_us += 40_000 + answer_us[1];
+    }
+    trace.verdict()
+}
+
+#[test]
+fn a_full_segment_after_the_acknowledgment_is_not_held_by_nagles_algorithm() {
+    assert_eq!(rounds([50, 50], 376).cause, Cause::CongestionWindow);
+}
+
+#[test]
+fn an_answer_that_is_faster_than_the_handshakes_is_one() {
+    assert_eq!([99, 101].map(|us| rounds([100, us], 0).cause), [Cause::CongestionWindow; 2]);
+}
+
+#[test]
+fn who_only_reports_exchanges_nothing() {
+    let mut trace = Trace::open();
+    let (mut at_us, mut next) = (50_000, 1);
+    for _ in 0..60 {
+        trace.client(at_us, next, MSS, 1);
+        next += MSS;
+        trace.server(at_us + 80_000, 1, 0, next);
+        at_us += 100_000;
+    }
+    let verdict = trace.verdict();
+    assert!(!verdict.diagnosis.contains("exchange") && !verdict.remedy.contains("exchange"));
+    assert!(verdict.remedy.contains("application"));
+}
+
 #[test]
 fn a_late_answer_to_a_syn_was_lost_unless_the_server_was_slow() {
     let opened = |answered_us: u64, near_us: u64, far_us: u64| {
