@@ -11,8 +11,8 @@ use std::fmt;
 
 /// Aliases that are followed from one name.
 pub const ALIASES_LIMIT: usize = 16;
-/// Records kept of one answer.
-pub const RECORDS_LIMIT: usize = 512;
+/// Records of one answer: one with more is not believed, since a part of it would be false.
+pub const RECORDS_LIMIT: usize = 1024;
 /// Signatures kept of one SOA record.
 const SIGNATURES_LIMIT: usize = 16;
 /// The longest time for which a record is kept.
@@ -63,6 +63,10 @@ pub enum AnswerError {
     AliasLoop(Vec<Name>),
     /// More aliases than [`ALIASES_LIMIT`].
     TooManyAliases,
+    /// More records than [`RECORDS_LIMIT`].
+    TooManyRecords,
+    /// It is cut off, over TCP too.
+    CutOff,
     /// It cannot be read.
     Unreadable,
 }
@@ -80,6 +84,8 @@ impl fmt::Display for AnswerError {
                 Ok(())
             }
             AnswerError::TooManyAliases => write!(f, "more than {ALIASES_LIMIT} aliases one after the other"),
+            AnswerError::TooManyRecords => write!(f, "more than {RECORDS_LIMIT} records"),
+            AnswerError::CutOff => f.write_str("the answer is cut off, over TCP too"),
             AnswerError::Unreadable => f.write_str("the answer cannot be read"),
         }
     }
@@ -174,8 +180,10 @@ impl Answer {
             names.push(again.clone());
             return Err(AnswerError::AliasLoop(names));
         }
-        let room = RECORDS_LIMIT.saturating_sub(self.records.len());
-        self.records.extend(rest.records.iter().take(room).cloned());
+        if self.records.len() + rest.records.len() > RECORDS_LIMIT {
+            return Err(AnswerError::TooManyRecords);
+        }
+        self.records.extend(rest.records.iter().cloned());
         self.code = rest.code;
         let room = RECORDS_LIMIT.saturating_sub(self.proof.len());
         self.proof.extend(rest.proof.iter().take(room).cloned());
@@ -250,7 +258,7 @@ impl Walk {
                 .iter()
                 .filter(here)
                 .filter(|record| is_wanted(record) || signs(record, question.kind));
-            self.take(taken, &at);
+            self.take(taken, &at)?;
             return Ok(false);
         }
         let alias = answers.iter().filter(here).find_map(|record| match &record.data {
@@ -265,9 +273,9 @@ impl Walk {
                 && record.name.zone_of(&at)
                 && record.name != at
         });
-        self.take(redirects, &Name::root());
+        self.take(redirects, &Name::root())?;
         let signatures = answers.iter().filter(here).filter(|record| signs(record, RecordType::CNAME));
-        self.take(std::iter::once(record).chain(signatures), &at);
+        self.take(std::iter::once(record).chain(signatures), &at)?;
         self.passed.push(at);
         if self.passed.contains(&target) {
             let mut names = std::mem::take(&mut self.passed);
@@ -281,16 +289,21 @@ impl Walk {
         Ok(true)
     }
     /// Keeps records once each. Those of the name that was asked for get its letters, whatever the server wrote.
-    fn take<'a>(&mut self, records: impl Iterator<Item = &'a Record>, at: &Name) {
+    fn take<'a>(&mut self, records: impl Iterator<Item = &'a Record>, at: &Name) -> Result<(), AnswerError> {
         for record in records {
-            if self.records.len() < RECORDS_LIMIT && !self.records.contains(record) {
-                let mut record = record.clone();
-                if record.name == *at {
-                    record.name = at.clone();
-                }
-                self.records.push(record);
+            if self.records.contains(record) {
+                continue;
             }
+            if self.records.len() == RECORDS_LIMIT {
+                return Err(AnswerError::TooManyRecords);
+            }
+            let mut record = record.clone();
+            if record.name == *at {
+                record.name = at.clone();
+            }
+            self.records.push(record);
         }
+        Ok(())
     }
 }
 

@@ -333,6 +333,9 @@ impl Exchange {
                 now,
             );
         }
+        if message.metadata.truncation {
+            return self.useless(AnswerError::CutOff, health, random, now);
+        }
         match Answer::read(&message, &self.question) {
             Ok(answer) => {
                 self.close(AttemptOutcome::Answered(answer.code), now);

@@ -69,6 +69,19 @@ fn aliases_that_go_round_end() {
 }
 
 #[test]
+fn an_answer_is_whole_or_none() {
+    let of = |count: usize| {
+        let addresses = (0..count as u32).map(|n| {
+            let data = RData::A(std::net::Ipv4Addr::from(n).into());
+            Record::from_rdata(name("www.example."), 60, data)
+        });
+        read(ResponseCode::NoError, addresses.collect(), Vec::new())
+    };
+    assert_eq!(of(RECORDS_LIMIT).unwrap().records.len(), RECORDS_LIMIT);
+    assert_eq!(of(RECORDS_LIMIT + 1), Err(AnswerError::TooManyRecords));
+}
+
+#[test]
 fn aliases_that_go_round_over_several_answers_end_too() {
     let first = says(vec![alias("www.example.", "b.test.", 60)]);
     let message = {

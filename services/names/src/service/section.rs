@@ -1,5 +1,6 @@
 //! `[names]` of `host.toml`.
 
+use hickory_proto::rr::Name;
 use inhost_base::{Cidr, Endpoint};
 use inhost_common::service::{Limits, Problem, endpoint, size_bytes};
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ impl Section {
     pub fn forward(&self, own: &[Endpoint]) -> Result<ForwardConfig, Problem> {
         let servers = match self.servers.is_empty() {
             true => own.to_vec(),
-            false => self.servers.iter().map(|text| server(text)).collect::<Result<_, _>>()?,
+            false => self.servers.iter().map(|text| of_section(text)).collect::<Result<_, _>>()?,
         };
         let allow = self.allow.iter().map(|text| {
             text.parse::<Cidr>()
@@ -70,9 +71,9 @@ impl Section {
             .filter(|bytes| *bytes >= LEAST_CACHE_BYTES)
             .ok_or_else(|| Problem::setting("names.cache", &self.cache, "give at least 64K, such as 8M"))?;
         let clients = ClientLimits {
-            waiting_each: self.questions_per_client.max(1),
-            per_second: self.per_second.max(1),
-            burst: self.per_second.max(1).saturating_mul(2),
+            waiting_each: self.questions_per_client,
+            per_second: self.per_second,
+            burst: self.per_second.saturating_mul(2),
             ..ClientLimits::default()
         };
         Ok(ForwardConfig {
@@ -80,7 +81,7 @@ impl Section {
             allow: allow.collect::<Result<_, _>>()?,
             cache_bytes,
             clients,
-            asked_limit: self.questions.max(1),
+            asked_limit: self.questions,
             limits: self.limits.or("names", ForwardConfig::default().limits)?,
         })
     }
@@ -91,20 +92,36 @@ impl Section {
     /// Whether all that is said can be done.
     pub fn check(&self) -> Result<(), Problem> {
         for line in &self.local {
-            if Hosts::parse(line).is_empty() {
+            let mut names = line.split('#').next().unwrap_or_default().split_ascii_whitespace().skip(1);
+            if Hosts::parse(line).is_empty() || names.any(|name| Name::from_ascii(name).is_err()) {
                 let expected = "give an address and its names, such as \"10.9.0.7 printer.lan\"";
                 return Err(Problem::setting("names.local", line, expected));
+            }
+        }
+        let per_second = usize::try_from(self.per_second).unwrap_or(usize::MAX);
+        for (key, value) in [
+            ("names.questions", self.questions),
+            ("names.questions_per_client", self.questions_per_client),
+            ("names.per_second", per_second),
+        ] {
+            if value == 0 {
+                return Err(Problem::setting(key, value, "give 1 or more"));
             }
         }
         self.forward(&[]).map(drop)
     }
 }
 
+/// What a server's address looks like.
+const EXPECTED: &str = "give an address such as 10.9.0.1 or [fd00::1]:5353";
+
 /// ADDRESS, ADDRESS:PORT or `[ADDRESS]:PORT`.
 pub fn server(text: &str) -> Result<Endpoint, Problem> {
-    endpoint(text, DNS_PORT).ok_or_else(|| {
-        Problem::usage(format!("name server {text:?}: give an address such as 10.9.0.1 or [fd00::1]:5353"))
-    })
+    let wrong = || Problem::usage(format!("name server {text:?}: {EXPECTED}"));
+    endpoint(text, DNS_PORT).ok_or_else(wrong)
+}
+fn of_section(text: &str) -> Result<Endpoint, Problem> {
+    endpoint(text, DNS_PORT).ok_or_else(|| Problem::setting("names.servers", text, EXPECTED))
 }
 
 #[cfg(test)]
