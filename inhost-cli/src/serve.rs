@@ -213,6 +213,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
                             requests.refuse();
                             let connections = host.open_connections();
                             info!(target: "host", process, connections, "handed over; the connections stay until they end");
+                            host.spawn(handover::watch(host.clone(), process)).detach();
                             was_handed_over = true;
                             break;
                         }
@@ -237,16 +238,19 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         notify::reloading();
         let (flags, kinds) = (flags.clone(), services.kinds());
         let reading = blocking::unblock(move || Again::read(&flags, has_file, &kinds));
-        // Further requests meanwhile are served next.
-        let mut reading = std::pin::pin!(reading);
-        let early = or(async { Err(reading.as_mut().await) }, async { Ok(next().await) });
-        let (again, asked) = match runtime.run(early).map_err(cannot_wait)? {
-            Err(again) => (again, None),
-            Ok(later @ (Event::Signal(Signal::Hangup) | Event::HandOver(_) | Event::ListenAgain)) => {
-                (runtime.run(reading.as_mut()).map_err(cannot_wait)?, Some(later))
+        // Further requests meanwhile are served next, but for that to end: a disk may never answer.
+        let (mut reading, mut asked) = (std::pin::pin!(reading), None);
+        let again = loop {
+            let early = or(async { Err(reading.as_mut().await) }, async { Ok(next().await) });
+            match runtime.run(early).map_err(cannot_wait)? {
+                Err(again) => break Some(again),
+                Ok(later @ (Event::Signal(Signal::Hangup) | Event::HandOver(_) | Event::ListenAgain)) => {
+                    asked = Some(later);
+                }
+                Ok(_) => break None,
             }
-            Ok(_) => break,
         };
+        let Some(again) = again else { break };
         reload(again, &mut config, &services);
         runtime.set_busy_poll(config.busy_poll()?);
         notify::ready();

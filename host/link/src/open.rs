@@ -1,5 +1,6 @@
 //! Opens the driver that a SPEC describes.
 
+use crate::spec::SERIAL_MTU_BYTES;
 use crate::{
     Driver, Faults, Framing, Handover, Kept, Kind, OpenError, Serial, SerialConfig, SerialOffer, Spec,
     Tunnel, TunnelConfig,
@@ -7,8 +8,6 @@ use crate::{
 
 /// Default MTU of TUN and TAP devices.
 const TUNNEL_MTU_BYTES: usize = 1500;
-/// Default MTU of serial lines (RFC 1055).
-const SERIAL_MTU_BYTES: usize = inhost_wire::slip::CUSTOMARY_MTU_BYTES;
 
 /// The serial line that `spec` describes. An end without an IPv4 address asks for one, where the framing can.
 fn serial(spec: &Spec) -> SerialConfig {

@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use inhost_common::trust::distrust;
+use rustix::fs::OFlags;
 use rustix::process::geteuid;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 use toml::Spanned;
@@ -46,21 +47,29 @@ impl File {
                 return Err(refused(&format!("it is a symbolic link in a folder that is not safe: {why}")));
             }
         }
-        let mut file = match fs::File::open(path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        let mut file = match opened(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(failed)?,
         };
         // Of the open file: the name may lead elsewhere by now.
         let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
-            return Ok(None);
-        }
         if let Some(why) = distrust(metadata.uid(), metadata.mode(), geteuid().as_raw()) {
             return Err(refused(&why.to_string()));
         }
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
         Ok(Some(File { path: path.to_owned(), text }))
+    }
+}
+
+/// A file that is open. Nothing else is one: nobody has said that a pipe is to be waited for.
+fn opened(path: &Path) -> io::Result<fs::File> {
+    let without_waiting = OFlags::NONBLOCK.bits() as i32;
+    let file = fs::OpenOptions::new().read(true).custom_flags(without_waiting).open(path)?;
+    match file.metadata()?.file_type() {
+        kind if kind.is_file() => Ok(file),
+        kind if kind.is_dir() => Err(io::Error::other("it is a folder; name a file")),
+        _ => Err(io::Error::other("it is not a regular file")),
     }
 }
 
@@ -187,6 +196,20 @@ mod tests {
             assert!(refused.contains("--config") && refused.contains("others can write"), "{refused}");
         }
         fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_a_file_is_an_error_and_not_waited_for() {
+        let folder = std::env::temp_dir().join(format!("inhost-pipe-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let pipe = folder.join("host.toml");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for (path, why) in [(&pipe, "not a regular file"), (&folder, "a folder")] {
+            let found = File::of_current_folder(path).err().unwrap().to_string();
+            assert!(found.contains(why), "{found}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -16,6 +16,7 @@ use inhost_runtime::control::{Client, ClientError, Parcels, Reply, Server};
 use inhost_runtime::{AsyncFd, Interest, Reactor, Runtime};
 use inhost_socket::Host;
 use inhost_stack::{SocketKind, TcpState};
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use tracing::warn;
+use tracing::{error, warn};
 
 /// The request at the control socket.
 const OPERATION: &str = "handover";
@@ -38,6 +39,8 @@ const READY: &str = "ready";
 const GO: &str = "go";
 /// What it says when that came too late.
 const TOO_LATE: &str = "too late";
+/// How often it is seen whether the new process is there.
+const WATCHED_EVERY: inhost_base::Duration = inhost_base::Duration::from_secs(1);
 /// How long the new process waits for either.
 const ANSWER_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -86,6 +89,16 @@ impl Requests {
             let _ = late.reply.try_send(Err(inhost_runtime::control::Failure::new(why)));
         }
     }
+}
+
+/// Tells when the process ends that took over: nobody serves new callers for long then.
+pub async fn watch(host: Host, process: u64) {
+    let id = i32::try_from(process).ok().and_then(Pid::from_raw);
+    while id.is_some_and(|id| test_kill_process(id).is_ok()) {
+        host.sleep(WATCHED_EVERY).await;
+    }
+    error!(target: "host", process, "the process that took over has ended; this one keeps its sessions, and ends with the last of \
+           them: start inhost serve anew then");
 }
 
 /// What both processes must agree on of a device, for its frames have that form.

@@ -124,6 +124,29 @@ fn a_job_runs_at_another_host_and_its_output_comes_back() {
 }
 
 #[test]
+fn a_job_goes_on_while_its_host_is_replaced() {
+    let folder = Folder::new("jobs-upgrade-config");
+    let config = config(&folder);
+    let serve = Serve::start("jobs-upgrade", &["--config", &config]);
+    let go = folder.0.join("go");
+    let text = format!("until [ -e {} ]; do sleep 0.1; done; echo went on\n", go.display());
+    let waits = script(&folder.0, "waits.sh", &text);
+    let submit = |path: &str| run(serve.inhost().args(["job", "submit", "--config", &config, path]));
+    submit(&waits);
+    until("the job", || (state(&serve, &config, "1") == "running").then_some(()));
+
+    let mut new =
+        Running::start(serve.inhost().args(["serve", "--take-over", "--log", "info", "--config", &config]));
+    new.wait_for("taken over");
+    submit(&script(&folder.0, "second.sh", "echo second\n"));
+    until("a job of the new host", || (state(&serve, &config, "2") == "done").then_some(()));
+    std::fs::write(&go, "").unwrap();
+    until("the end of the old one's", || (state(&serve, &config, "1") == "done").then_some(()));
+    let log = run(serve.inhost().args(["job", "log", "--config", &config, "1"]));
+    assert_eq!(log, "went on\n");
+}
+
+#[test]
 fn a_queue_hands_jobs_to_a_place_and_has_their_output() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("jobs-place-far");

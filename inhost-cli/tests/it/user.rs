@@ -181,8 +181,11 @@ fn a_disk_that_is_slow_at_a_reload_holds_nobody_up() {
     let to_write = OFlags::WRONLY | OFlags::NONBLOCK;
     let disk = until("the host at the other end", || rustix::fs::open(&file, to_write, Mode::empty()).ok());
     echo_intact(connect(&echo), 1000);
-    drop(disk);
+    // Asked again, it still takes notice of a signal.
+    serve.process.signal(Signal::HUP);
+    pause(Duration::from_millis(500));
     assert!(serve.end().success());
+    drop(disk);
 }
 
 /// A pipe into the client goes through the running host to its end, comes back whole, and is not echoed.

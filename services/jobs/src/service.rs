@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_lite::future::block_on;
+use futures_lite::future::{block_on, or};
 use inhost_common::service::{self, Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext};
 use inhost_common::tls::{read_certificate, server_config};
 use inhost_common::users::{Source, ThreadAuthenticator};
@@ -15,7 +15,7 @@ use inhost_common::{Admission, AdmissionLimits, Transport, state_folder};
 use inhost_socket::{Host, Task};
 use serde::{Deserialize, Serialize};
 use tokio_rustls::TlsAcceptor;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::backend::Backend;
 use crate::client::Client;
@@ -28,6 +28,8 @@ use crate::server::{LOG, PORT, Server, config, sessions};
 use crate::slurm::{Slurm, SlurmConfig};
 use crate::store::{LOCAL, RunLock, Store};
 
+/// How often it is seen whether another host still runs the jobs.
+const LOOK_AGAIN: inhost_base::Duration = inhost_base::Duration::from_secs(1);
 /// How long the end of a host waits for cancelled jobs: longer than they have between TERM and KILL.
 const FINISH: Duration = Duration::from_secs(7);
 const FINISH_STEP: Duration = Duration::from_millis(20);
@@ -177,7 +179,45 @@ pub struct Jobs {
     limits: Limits,
     places: BTreeMap<String, HostPlace>,
     loops: RefCell<Vec<Task<()>>>,
-    _lock: RunLock,
+    turn: Rc<Turn>,
+}
+
+/// The right to run the jobs of a queue. While another host has it, as during an upgrade, it is waited for; a host that goes
+/// down gives it up, and the jobs that run go on.
+struct Turn {
+    host: Host,
+    store: Store,
+    lock: RefCell<Option<RunLock>>,
+}
+
+impl Turn {
+    /// Runs `task` while the right is this host's.
+    async fn runs(self: Rc<Self>, task: impl Future<Output = ()>) {
+        let over = async {
+            self.host.draining().await;
+            self.lock.take();
+        };
+        let turn = async {
+            self.comes().await;
+            task.await;
+        };
+        or(over, turn).await;
+    }
+    async fn comes(&self) {
+        let mut is_told = false;
+        while self.lock.borrow().is_none() {
+            match self.store.lock() {
+                Ok(lock) => {
+                    self.lock.replace(Some(lock));
+                    return;
+                }
+                Err(why) if !is_told => warn!(target: "jobs", "nothing is run yet: {why}"),
+                Err(_) => {}
+            }
+            is_told = true;
+            self.host.sleep(LOOK_AGAIN).await;
+        }
+    }
 }
 
 /// How a host is reached that takes jobs: as a user, by connections.
@@ -203,7 +243,10 @@ impl Jobs {
     }
     fn run(&self, name: &str, backend: Rc<dyn Backend>, shares: Shares) {
         let (queue, name) = (self.queue.clone(), name.to_owned());
-        let task = self.host.spawn(async move { queue.run(&name, backend, shares).await });
+        self.in_turn(async move { queue.run(&name, backend, shares).await });
+    }
+    fn in_turn(&self, task: impl Future<Output = ()> + 'static) {
+        let task = self.host.spawn(self.turn.clone().runs(task));
         self.loops.borrow_mut().push(task);
     }
 }
@@ -259,8 +302,8 @@ impl Service for Jobs {
     fn start(section: &Section, tls: Option<TlsAcceptor>, context: &ServiceContext) -> Result<Jobs, Problem> {
         let failed = |why: String| Problem::operation(format!("jobs: {why}"));
         let store = Store::open(&section.folder()).map_err(|error| failed(error.to_string()))?;
-        let lock = store.lock().map_err(|error| failed(error.to_string()))?;
         let host = context.host.clone();
+        let turn = Turn { host: host.clone(), store: store.clone(), lock: RefCell::default() };
         let queue = Rc::new(Queue::new(store, section.queue(), Rc::new(host.clone()), context.unix_time));
         let admission = Admission::sharing(section.limits()?, &context.denials);
         let doors = Doors::new(Self::NAME, &host, &context.callers, admission, LOG);
@@ -272,7 +315,6 @@ impl Service for Jobs {
         }
         let local = LocalConfig::new(context.unix_time);
         let limits = section.job_limits.or(local.limits);
-        let deliver = host.spawn(queue.clone().deliver());
         let local = Rc::new(Local::new(LocalConfig { limits, ..local }));
         let mut jobs = Jobs {
             queue,
@@ -283,9 +325,10 @@ impl Service for Jobs {
             host,
             limits,
             places: BTreeMap::new(),
-            loops: RefCell::new(vec![deliver]),
-            _lock: lock,
+            loops: RefCell::default(),
+            turn: Rc::new(turn),
         };
+        jobs.in_turn(jobs.queue.clone().deliver());
         jobs.run(LOCAL, local, shares(section.slots, section.slots_per_user));
         for (name, place) in &section.places {
             match place {
@@ -323,6 +366,8 @@ impl Service for Jobs {
     }
     #[allow(clippy::disallowed_methods, reason = "the host has ended, and jobs are the system's")]
     fn finish(&self) {
+        let held = self.turn.lock.take();
+        let Ok(_lock) = held.map_or_else(|| self.queue.store.lock(), Ok) else { return };
         // What was cancelled last may not have been told yet, and no other host may come to tell it.
         let until = Instant::now() + FINISH;
         loop {

@@ -267,7 +267,7 @@ impl Service for Rlogin {
     }
     fn describe(&self) -> Description {
         describe(self.port, crate::rlogin::PORT, "log in from a closed net", |options, at| {
-            format!("inhost rlogin {options} {at}")
+            format!("rlogin {options}{at}")
         })
     }
     fn doors(&self) -> &Doors {
@@ -294,10 +294,10 @@ fn describe(
     about: &str,
     command: impl Fn(&str, std::net::IpAddr) -> String + 'static,
 ) -> Description {
-    // Without the link the running host, which is this one, would call itself.
+    // The system's own client: ours has no reserved port over the link `user`, and needs the running host for any other.
     let with_port = move |at: SocketAddr| match at.port() {
-        port if port == usual => command("--link user", at.ip()),
-        port => command(&format!("--link user --port {port}"), at.ip()),
+        port if port == usual => command("", at.ip()),
+        port => command(&format!("-p {port} "), at.ip()),
     };
     Description {
         summary: format!("port {port}"),
@@ -436,7 +436,7 @@ impl Service for Rsh {
     }
     fn describe(&self) -> Description {
         describe(self.port, RSH_PORT, "run a command from a closed net", |options, at| {
-            format!("inhost rsh {options} {at} COMMAND")
+            format!("rsh {options}{at} COMMAND")
         })
     }
     fn doors(&self) -> &Doors {

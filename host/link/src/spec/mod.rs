@@ -41,6 +41,9 @@ use crate::faults::Rates;
 use core::fmt;
 use inhost_base::{Cidr, IpAddr, Ipv4Addr};
 
+/// Default MTU of serial lines (RFC 1055).
+pub(crate) const SERIAL_MTU_BYTES: usize = inhost_wire::slip::CUSTOMARY_MTU_BYTES;
+
 /// The kind of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {

@@ -1,7 +1,7 @@
 //! The parser of a SPEC.
 
 use super::error::KEYS;
-use super::{Framing, Kind, Spec, SpecError};
+use super::{Framing, Kind, SERIAL_MTU_BYTES, Spec, SpecError};
 use crate::faults::Rates;
 use core::str::FromStr;
 use inhost_base::Cidr;
@@ -77,6 +77,16 @@ impl Spec {
         if self.dhcp && self.addresses.iter().any(|own| own.address().is_ipv4()) {
             let allowed = "it, or an IPv4 address of your own, not both";
             return Err(SpecError::Value { key: "address".into(), value: "dhcp".into(), allowed });
+        }
+        // RFC 8200 §5
+        let least = inhost_wire::ipv6::MINIMUM_MTU_BYTES;
+        let mtu_bytes =
+            self.mtu_bytes.unwrap_or(if self.kind == Kind::Serial { SERIAL_MTU_BYTES } else { least });
+        if let Some(own) = self.addresses.iter().find(|own| own.address().is_ipv6())
+            && mtu_bytes < least
+        {
+            let allowed = "it with mtu=1280 or more, as IPv6 needs";
+            return Err(SpecError::Value { key: "address".into(), value: own.to_string(), allowed });
         }
         let Some(offer) = self.offer else { return Ok(()) };
         let wrong =
@@ -230,6 +240,8 @@ mod tests {
             ("tap:in0,address=10.9.0.2", "prefix"),
             ("user,loss=150%", "loss"),
             ("user,mtu=12", "68"),
+            ("serial:/dev/ptmx,address=fd00::1/64", "mtu=1280"),
+            ("tap:in0,address=fd00::1/64,mtu=576", "mtu=1280"),
             ("user,offload=off", "does not go with"),
             ("tun:a,offload=maybe", "on or off"),
             ("user,noise=1%", "does not go with"),
@@ -258,7 +270,9 @@ mod tests {
         };
         spec.addresses = (0..draw(4)).map(|_| cidr(&mut draw)).collect();
         spec.gateways = (0..draw(3)).map(|_| cidr(&mut draw).address()).collect();
-        spec.mtu_bytes = (draw(2) == 0).then(|| 68 + draw(65468) as usize);
+        let has_ipv6 = spec.addresses.iter().any(|own| own.address().is_ipv6());
+        let least = if has_ipv6 { 1280 } else { 68 };
+        spec.mtu_bytes = (has_ipv6 || draw(2) == 0).then(|| (least + draw(65_536 - least)) as usize);
         let share = |draw: &mut dyn FnMut(u32) -> u32| match draw(2) {
             0 => 0.0,
             _ => format!("{}", f64::from(draw(100_001)) / 1e3).parse::<f64>().unwrap() / 100.0,

@@ -11,14 +11,15 @@ use inhost_base::{Duration, Instant};
 /// Limit of output ahead of its reader.
 const AHEAD_TIME: Duration = Duration::from_millis(250);
 /// Octets that may be ahead at first, and of the fastest reader.
-const FIRST_BYTES: u64 = 4096;
+const FIRST_BYTES: u64 = 2048;
 const MOST_BYTES: u64 = 1 << 20;
 /// Octets that may be ahead of the slowest reader: a serial line of 9600 baud takes half of it in the time.
 const LEAST_BYTES: u64 = 512;
 /// Marks go no faster than this: a client has a limit on what it answers.
 const MARKS_APART: Duration = Duration::from_millis(25);
-/// Timeout of the first timing mark; beyond it the client is assumed not to support them.
-const FIRST_ANSWER_TIME: Duration = Duration::from_secs(2);
+/// Timeout of the first timing mark; beyond it the client is assumed not to support them. A line of 1200 baud takes as long for
+/// what comes before the mark.
+const FIRST_ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// The output of one shell.
 #[derive(Debug)]
@@ -146,10 +147,16 @@ mod tests {
         let mut pace = Pace::new(Instant::ZERO);
         assert!(pace.said(5000, Instant::ZERO));
         pace.marked(Instant::ZERO);
-        assert!(!pace.has_room(Instant::from_millis(1999)) && pace.has_room(Instant::from_millis(2000)));
-        pace.answered(Instant::from_millis(3000));
-        assert!(pace.said(5000, Instant::from_millis(3000)));
-        pace.marked(Instant::from_millis(3000));
+        assert!(!pace.has_room(Instant::from_millis(4999)) && pace.has_room(Instant::from_millis(5000)));
+        pace.answered(Instant::from_millis(6000));
+        assert!(pace.said(5000, Instant::from_millis(6000)));
+        pace.marked(Instant::from_millis(6000));
         assert!(!pace.has_room(Instant::from_millis(1_000_000)));
+    }
+
+    #[test]
+    fn a_line_of_9600_baud_is_not_taken_for_a_client_that_answers_nothing() {
+        let (read, _) = read_at(960, 20);
+        assert!(read >= 7 * 960, "{read} octets in ten seconds");
     }
 }
