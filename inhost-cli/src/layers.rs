@@ -11,6 +11,9 @@ use inhost_runtime::control::{self, Client};
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// One round in so many is measured for a time, where nothing else is asked for.
+const ONE_IN: u32 = 64;
+
 /// Runs the command.
 pub fn run(arguments: &Layers) -> Result<(), Failure> {
     if arguments.schema {
@@ -24,14 +27,25 @@ pub fn run(arguments: &Layers) -> Result<(), Failure> {
         Measured::Full => Mode::Full,
     });
     let report = match arguments.for_s {
-        None => ask(&mut client, &change(arguments, mode, arguments.reset))?,
+        None => {
+            let seen = ask(&mut client, &change(arguments, mode, arguments.reset))?;
+            // What was measured until now is of the mode before.
+            Report {
+                mode: mode.unwrap_or(seen.mode),
+                one_in: arguments.one_in.unwrap_or(seen.one_in),
+                ..seen
+            }
+        }
         Some(seconds) => {
-            let before = ask(&mut client, &json!({"op": "layers"}))?.mode;
+            let before = ask(&mut client, &json!({"op": "layers"}))?;
             // A signal ends the measurement early, and the instrument is as it was before then, too.
             let ending = Ending::new(Some(seconds))?;
-            ask(&mut client, &change(arguments, Some(mode.unwrap_or(Mode::Sampled)), true))?;
+            let one_in = arguments.one_in.unwrap_or(ONE_IN);
+            let measured = Layers { one_in: Some(one_in), ..arguments.clone() };
+            ask(&mut client, &change(&measured, Some(mode.unwrap_or(Mode::Sampled)), true))?;
             ending.pass();
-            ask(&mut client, &change(arguments, Some(before), false))?
+            let again = Layers { one_in: Some(before.one_in), ..arguments.clone() };
+            ask(&mut client, &change(&again, Some(before.mode), false))?
         }
     };
     let mut is_written = false;

@@ -7,7 +7,8 @@ mod views;
 use crate::args::{Netstat, Part};
 use crate::failure::Failure;
 use crate::output::print;
-use crate::views::{Overview, Rows, list, open, step_back, view};
+use crate::views::{Overview, Rows, Session, SessionRows, list, open, step_back, view};
+use inhost_dashboard::Filter;
 use inhost_runtime::control::{Client, ClientError};
 use serde_json::{Value, json};
 
@@ -17,8 +18,8 @@ pub use views::{age as session_age, bytes as size, log as log_text, summary};
 pub fn run(arguments: &Netstat) -> Result<(), Failure> {
     step_back();
     let part = arguments.part();
-    let (path, mut client) = open(arguments.via.as_deref())?;
     let filter = arguments.filter();
+    filter.parse::<Filter>().map_err(|wrong| Failure::usage(wrong.to_string()))?;
     let is_of_connections = matches!(part, None | Some(Part::Connections | Part::Ledgers));
     if !filter.is_empty() && !is_of_connections {
         return Err(Failure::usage("a filter chooses connections: of that part there are none"));
@@ -26,6 +27,7 @@ pub fn run(arguments: &Netstat) -> Result<(), Failure> {
     if arguments.svg.is_some() && part != Some(Part::Histograms) {
         return Err(Failure::usage("--svg draws histograms: inhost netstat histograms --svg FILE"));
     }
+    let (path, mut client) = open(arguments.via.as_deref())?;
     let chosen = Chosen { part, filter, arguments };
     match chosen.text(&mut client) {
         Ok(text) => match &arguments.svg {
@@ -67,7 +69,7 @@ impl Chosen<'_> {
             Some(Part::Counters) => views::counters(&client.counters()?),
             Some(Part::Queues) => views::queues(&client.counters()?),
             Some(Part::Listeners) => views::listeners(&overview(client)?),
-            Some(Part::Sessions) => views::session_table(&overview(client)?.sessions),
+            Some(Part::Sessions) => views::session_table(&sessions(client)?),
             Some(Part::Log) => views::log(&view(client, "log")?),
             Some(Part::Histograms) => {
                 let found: Value = view(client, "histograms")?;
@@ -105,17 +107,17 @@ impl Chosen<'_> {
             Some(Part::Interfaces) => with_leases(client)?["interfaces"].take(),
             Some(Part::Neighbours) => neighbours(&client.counters()?).map(Value::from).collect(),
             Some(Part::Routes) => client.counters()?["routes"].take(),
-            Some(Part::Counters) => client.counters()?["counters"].take(),
+            Some(Part::Counters) => counters(client.counters()?),
             Some(Part::Queues) => client.counters()?["queues"].take(),
             Some(Part::Listeners) => json!(overview(client)?.listeners),
-            Some(Part::Sessions) => json!(overview(client)?.sessions),
+            Some(Part::Sessions) => json!(sessions(client)?),
             Some(Part::Log) => view::<Value>(client, "log")?["lines"].take(),
             Some(Part::Histograms) => view::<Value>(client, "histograms")?["histograms"].take(),
         })
     }
     /// The connections that are meant.
     fn rows(&self, client: &mut Client) -> Result<Rows, ClientError> {
-        let (sort, limit) = (self.arguments.sort, self.arguments.count.unwrap_or(usize::MAX));
+        let (sort, limit) = (self.arguments.sort, self.arguments.count.map_or(usize::MAX, usize::from));
         view(client, &list(&sort.name(), sort.is_descending_at_first(), 0, limit, &self.filter))
     }
     /// The same with every figure of each.
@@ -136,9 +138,14 @@ fn overview(client: &mut Client) -> Result<Overview, ClientError> {
     view(client, "host")
 }
 
+fn sessions(client: &mut Client) -> Result<Vec<Session>, ClientError> {
+    let all: SessionRows = view(client, &format!("sessions?limit={}", usize::MAX))?;
+    Ok(all.rows)
+}
+
 /// The host's state, each interface with its lease, and the sessions of its services.
 fn whole(client: &mut Client) -> Result<Value, ClientError> {
-    let (leases, sessions) = (leases(client), overview(client).map(|of| json!(of.sessions)));
+    let (leases, sessions) = (leases(client), sessions(client).map(|of| json!(of)));
     let mut state = client.netstat()?;
     // An older host lists none.
     if let Ok(sessions) = sessions {
@@ -167,6 +174,19 @@ fn lease_out(state: &mut Value, leases: &Value) {
             link["dhcp"] = lease.clone();
         }
     }
+}
+
+/// The host's counters, and those of each link with what was dropped there.
+fn counters(mut state: Value) -> Value {
+    let of_link = |link: &mut Value| {
+        let [number, name, ip, dropped, driver] =
+            ["link", "name", "ip", "dropped", "driver"].map(|key| link[key].take());
+        json!({"link": number, "name": name, "ip": ip, "dropped": dropped, "driver": driver})
+    };
+    let links = state["interfaces"].as_array_mut().into_iter().flatten().map(of_link).collect();
+    let mut counters = state["counters"].take();
+    counters["links"] = Value::Array(links);
+    counters
 }
 
 /// The neighbours of all interfaces, each with its link.

@@ -69,7 +69,7 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
                     break;
                 }
                 trace.frame(&frame, source, names)?;
-                if arguments.count.is_some_and(|most| trace.shown >= most) {
+                if arguments.count.is_some_and(|most| trace.shown >= most.get()) {
                     break;
                 }
             }

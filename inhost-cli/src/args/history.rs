@@ -45,7 +45,7 @@ pub struct History {
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "svg")]
     pub json: bool,
     /// Folder of the records [default: that of `inhost serve` without `[history] folder`]
     #[arg(long, value_name = "FOLDER")]

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Arguments of `inhost layers`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Layers {
     /// Measure these rounds from now on
     #[arg(long, value_enum)]

@@ -5,6 +5,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Args, Command, Error, ValueEnum};
 use std::ffi::OsStr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Arguments of `inhost netstat`.
@@ -21,7 +22,7 @@ pub struct Netstat {
     pub sort: Sort,
     /// So many connections at most
     #[arg(long, short = 'n', value_name = "COUNT")]
-    pub count: Option<usize>,
+    pub count: Option<NonZeroUsize>,
     /// Draw the histograms into this file; - is standard output
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

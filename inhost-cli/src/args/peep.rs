@@ -1,6 +1,7 @@
 //! Command-line arguments of `inhost peep`.
 
 use clap::{Args, ValueEnum};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 /// Arguments of `inhost peep`.
@@ -21,7 +22,7 @@ pub struct Peep {
     pub write: Option<PathBuf>,
     /// End after so many frames
     #[arg(long, short = 'c', value_name = "COUNT")]
-    pub count: Option<u64>,
+    pub count: Option<NonZeroU64>,
     /// End after so many seconds of the trace
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,

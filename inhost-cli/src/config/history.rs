@@ -46,6 +46,13 @@ impl History {
             let expected = "give a number with K, M or G, such as 64M, or 0 for none";
             Failure::setting("history.lines", &self.lines, expected)
         };
+        if self.connections == 0 {
+            let expected = "give 1 or more; history.enabled = false keeps none";
+            return Err(Failure::setting("history.connections", 0, expected));
+        }
+        if self.folder.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
+            return Err(Failure::setting("history.folder", "", "name a folder"));
+        }
         limits.lines_bytes = size_bytes(&self.lines).ok_or_else(wrong)? as u64;
         Ok(limits)
     }

@@ -385,7 +385,9 @@ fn of_words(name: &'static str, end: Option<End>, words: &[&str]) -> Result<Comm
         _ => Err(usage()),
     };
     let time = |text: &str| {
-        parse_time(text).ok_or_else(|| format!("{text:?} is not a time of at most a week; try: {name} 50ms"))
+        parse_time(text).ok_or_else(|| {
+            format!("{text:?} is not a time in us, ms, s, min, h or d of at most a week; try: {name} 50ms")
+        })
     };
     let bytes = |text: &str| {
         let most = |&bytes: &u64| (1..=MOST_BYTES).contains(&bytes);

@@ -41,6 +41,8 @@ pub fn parse_time(text: &str) -> Option<Duration> {
         "ms" => 1e6,
         "s" => 1e9,
         "min" => 60e9,
+        "h" => 3600e9,
+        "d" => 86_400e9,
         _ => return None,
     };
     // A week: no timer of a connection is longer.
@@ -246,7 +248,7 @@ mod tests {
         ] {
             assert_eq!(time(parse_time(typed).unwrap().as_nanos()), written);
         }
-        assert_eq!(["5", "ms", "-1ms", "1h", "1e99s", "nans"].map(parse_time), [None; 6]);
+        assert_eq!(["5", "ms", "-1ms", "8d", "1e99s", "nans"].map(parse_time), [None; 6]);
         assert_eq!(
             (parse_bytes("64K"), parse_bytes("1460"), parse_bytes("x")),
             (Some(65_536), Some(1460), None)

@@ -33,13 +33,17 @@ impl Lines {
             line.push(b'\n');
             self.file.write_all(&line)?;
             self.written_bytes += line.len() as u64;
+            if self.written_bytes >= self.most_bytes {
+                self.begins_anew()?;
+            }
         }
+        self.file.flush()
+    }
+    fn begins_anew(&mut self) -> io::Result<()> {
         self.file.flush()?;
-        if self.written_bytes >= self.most_bytes {
-            let [path, old] = NAMES.map(|name| self.folder.join(name));
-            fs::rename(path, old)?;
-            *self = Lines::open(&self.folder, self.most_bytes)?;
-        }
+        let [path, old] = NAMES.map(|name| self.folder.join(name));
+        fs::rename(path, old)?;
+        *self = Lines::open(&self.folder, self.most_bytes)?;
         Ok(())
     }
 }

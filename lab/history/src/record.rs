@@ -119,16 +119,18 @@ impl Record {
     pub fn limit(&self) -> Limit {
         let limits = |ns: u64| ns > 0 && ns >= self.age_ns / 100 * LIMITING_PER_CENT;
         if self.sent_bytes >= self.received_bytes {
-            let aside = [SendCause::ApplicationIdle, SendCause::Closed];
-            let causes = SendCause::ALL.iter().filter(|cause| !aside.contains(cause));
-            let most = causes.max_by_key(|cause| self.send_ns[**cause as usize]).copied();
-            let most = most.filter(|cause| limits(self.send_ns[*cause as usize]));
+            let aside = [SendCause::Closed, SendCause::ApplicationIdle];
+            let ns = |cause: &SendCause| self.send_ns[*cause as usize];
+            let causes = SendCause::ALL.iter().copied().filter(|cause| !aside.contains(cause));
+            let most = causes.max_by_key(ns).filter(|cause| limits(ns(cause)));
+            let most = most.or(aside.into_iter().max_by_key(ns));
             return Limit::Sending(most.unwrap_or(SendCause::ApplicationIdle));
         }
-        let aside = [ReceiveCause::AwaitingData, ReceiveCause::Closed];
-        let causes = ReceiveCause::ALL.iter().filter(|cause| !aside.contains(cause));
-        let most = causes.max_by_key(|cause| self.receive_ns[**cause as usize]).copied();
-        let most = most.filter(|cause| limits(self.receive_ns[*cause as usize]));
+        let aside = [ReceiveCause::Closed, ReceiveCause::AwaitingData];
+        let ns = |cause: &ReceiveCause| self.receive_ns[*cause as usize];
+        let causes = ReceiveCause::ALL.iter().copied().filter(|cause| !aside.contains(cause));
+        let most = causes.max_by_key(ns).filter(|cause| limits(ns(cause)));
+        let most = most.or(aside.into_iter().max_by_key(ns));
         Limit::Receiving(most.unwrap_or(ReceiveCause::AwaitingData))
     }
     /// Bits per second of both directions, over its life.
