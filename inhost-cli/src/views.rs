@@ -23,7 +23,8 @@ pub struct Overview {
     pub links: Vec<Link>,
     pub listeners: Vec<Listener>,
     pub others: Vec<Other>,
-    pub sessions: Vec<Session>,
+    /// How many sessions its services have.
+    pub sessions: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -72,6 +73,12 @@ pub struct Session {
     pub peer: String,
     pub user: Option<String>,
     pub age_ns: u64,
+}
+
+/// Sessions, as many as were asked for.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct SessionRows {
+    pub rows: Vec<Session>,
 }
 
 /// Connections in the order of the list.

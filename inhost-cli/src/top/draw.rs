@@ -155,7 +155,7 @@ fn head_of(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
             age(of.uptime_ns),
             of.sockets.connections,
             of.sockets.listeners,
-            of.sessions.len(),
+            of.sessions,
             figures::bytes(of.memory.used_bytes),
             figures::bytes(of.memory.limit_bytes),
         )),

@@ -1,14 +1,11 @@
-// All connections: a table of which only the rows on the screen exist. The server sorts and filters.
+// All connections, sorted and filtered by the server.
 import { make, request } from "/assets/house.js";
 import { cause, causeOf, drawBar, legend } from "/assets/causes.js";
 import { spark } from "/assets/chart.js";
 import { bytes, clean, count, rate, shortTime, time } from "/assets/format.js";
+import { grid } from "/assets/grid.js";
 import { every, live, on } from "/assets/live.js";
 
-/** Rows beyond the edges of the screen that exist, too. */
-const BEYOND = 12;
-const PAGE = 100;
-const narrow = matchMedia("(max-width: 720px)");
 /** [what the server sorts by, heading, class, text of a row, the heading's long form]. */
 const COLUMNS = [
   ["local", "Local", "end", (row) => clean(row.local)],
@@ -28,12 +25,14 @@ const COLUMNS = [
 const kept = { sort: "sent", order: "desc", filter: "", top: 0, id: null };
 
 export const title = "Connections";
-/** The address of the list as it was left. */
-export function address() {
-  const query = new URLSearchParams({ sort: kept.sort, order: kept.order });
+/** How the list is sorted and filtered, as a query. */
+function choice(more = {}) {
+  const query = new URLSearchParams({ sort: kept.sort, order: kept.order, ...more });
   if (kept.filter) query.set("filter", kept.filter);
-  return `#/?${query}`;
+  return query;
 }
+/** The address of the list as it was left. */
+export const address = () => `#/?${choice()}`;
 
 function sparks(signal) {
   const lines = [["Connections", count, "connections"], ["Out", rate, "sent_bytes_per_s"], ["In", rate, "received_bytes_per_s"],
@@ -75,136 +74,19 @@ function drawRow(row, of) {
   drawBar(row.bar, of?.causes ?? [], "Causes: ");
 }
 
-/** The table. `query` says how it is sorted and filtered; `told` gets each answer. */
-function grid(signal, told) {
-  const rows = new Map(), elements = new Map();
-  const known = { matched: 0, isFirst: true };
-  const body = make("div", { role: "rowgroup", className: "rows" });
+const open = (row) => row?.connection && (location.hash = row.link.hash);
+
+/** The table, and what shows it in another order or with another filter. */
+function list(signal, told) {
   const headings = COLUMNS.map(([key, text, className, , long]) => make("div", { role: "columnheader", className, title: long },
     key ? make("button", { type: "button", onclick: () => sortBy(key) }, text) : text));
-  const element = make("div", { className: "grid", role: "grid", "aria-label": "Connections", "aria-colcount": COLUMNS.length },
-    make("div", { role: "rowgroup", className: "heads" }, make("div", { role: "row", "aria-rowindex": 1 }, headings)), body);
-  const height = () => (narrow.matches ? 66 : 27);
-  // What is read of the layout is kept, since to read it after a change costs a layout.
-  const seen = { top: 0, height: 0 };
-  const look = () => Object.assign(seen, { top: element.scrollTop, height: element.clientHeight });
-  const inView = () => Math.ceil(seen.height / height());
-  let active = 0, busy = false, again = false, stop = new AbortController();
-
-  const range = () => {
-    const first = Math.floor(seen.top / height());
-    return [Math.max(0, first - BEYOND), Math.min(known.matched, first + inView() + BEYOND, first - BEYOND + PAGE)];
-  };
-  const rowAt = (index, other) => [...elements.values()].find((row) => row.index === index && row !== other);
-  /** Gives each row of the screen an element: the one that it had, that of its place, or one that is free. */
-  function render() {
-    const [from, to] = range();
-    const wanted = new Map();
-    for (let index = from; index < to; index += 1) {
-      const id = rows.get(index)?.id;
-      wanted.set(id !== undefined && !wanted.has(id) ? id : `#${index}`, index);
-    }
-    const free = [];
-    let orphan;
-    for (const [key, row] of elements) {
-      if (wanted.has(key)) continue;
-      if (row === document.activeElement) orphan = row;
-      else free.push(key);
-    }
-    for (const [key, index] of wanted) {
-      const place = elements.has(key) ? key : elements.has(`#${index}`) ? `#${index}` : free.pop();
-      const row = elements.get(place) ?? body.appendChild(makeRow());
-      elements.delete(place);
-      elements.set(key, row);
-      put(row, index, key.startsWith("#") ? undefined : rows.get(index));
-    }
-    for (const [key, row] of elements) {
-      if (wanted.has(key)) continue;
-      // A row that has the focus stays while it is off the screen; if it is gone from the list, its place has the focus.
-      if (row === orphan && (row.index < from || row.index >= to)) continue;
-      if (row === orphan) rowAt(row.index, row)?.focus({ preventScroll: true });
-      elements.delete(key);
-      row.remove();
-    }
-    body.style.height = `${known.matched * height()}px`;
-  }
-  function put(row, index, of) {
-    if (row.index !== index || row.high !== height()) {
-      Object.assign(row, { index, high: height() });
-      row.style.transform = `translateY(${index * height()}px)`;
-      row.setAttribute("aria-rowindex", index + 2);
-      row.classList.toggle("odd", index % 2 === 1);
-    }
-    if (row === document.activeElement) active = index;
-    row.tabIndex = index === active ? 0 : -1;
-    drawRow(row, of);
-  }
-  /** Brings the elements into the order of the rows, for readers of the document. The focus stays. */
-  function arrange() {
-    const focused = body.contains(document.activeElement) ? document.activeElement : null;
-    const inOrder = [...elements.values()].sort((a, b) => a.index - b.index);
-    inOrder.forEach((row, at) => body.children[at] !== row && body.insertBefore(row, body.children[at]));
-    if (focused && document.activeElement !== focused) focused.focus({ preventScroll: true });
-  }
-  /** Fetches what is on the screen: one request at a time. */
-  async function load() {
-    if (busy) return void (again = true);
-    busy = true;
-    try {
-      do {
-        again = false;
-        await fetchRange();
-      } while (again && !signal.aborted);
-    } finally {
-      busy = false;
-    }
-  }
-  async function fetchRange() {
-    const from = known.isFirst ? Math.max(0, Math.floor(kept.top / height()) - BEYOND) : range()[0];
-    const query = new URLSearchParams({ sort: kept.sort, order: kept.order, offset: from, limit: PAGE });
-    if (kept.filter) query.set("filter", kept.filter);
-    if (known.isRefused) return;
-    const mine = stop.signal;
-    const answer = await request(`/api/connections?${query}`, { signal: AbortSignal.any([signal, mine]) }).catch((error) => mine.aborted || refuse(error));
-    if (mine.aborted || !answer) return;
-    known.matched = answer.matched;
-    for (const index of [...rows.keys()]) if (known.isOld || index >= answer.matched) rows.delete(index);
-    known.isOld = false;
-    answer.rows.forEach((row, at) => rows.set(from + at, row));
-    element.setAttribute("aria-rowcount", answer.matched + 1);
-    render();
-    if (known.isFirst) element.scrollTop = kept.top;
-    known.isFirst = false;
-    look();
-    render();
-    arrange();
-    told(answer);
-  }
-  function refuse(error) {
-    if (error.status !== 400) throw error;
-    // The same question would be refused each second.
-    known.isRefused = true;
-    told(null, error);
-  }
-  const isMissing = () => {
-    const [from, to] = range();
-    for (let index = from; index < to; index += 1) if (!rows.has(index)) return true;
-    return false;
-  };
-  /** Shows another order or choice from its beginning. */
+  const fetch = (range, until) => request(`/api/connections?${choice(range)}`, { signal: until });
+  const rows = grid({ label: "Connections", headings, narrowHeight: 66, fetch, told, makeRow, drawRow, open, kept }, signal);
   function anew() {
-    stop.abort();
-    stop = new AbortController();
-    // The old rows are shown until the answer is here.
-    known.isOld = true;
-    active = 0;
-    element.scrollTop = known.isFirst ? kept.top : 0;
-    known.isRefused = false;
-    look();
     COLUMNS.forEach(([key], at) => headings[at].setAttribute("aria-sort",
       key !== kept.sort ? "none" : kept.order === "asc" ? "ascending" : "descending"));
     history.replaceState(null, "", address());
-    load().catch(() => {});
+    rows.anew();
   }
   function sortBy(key, order) {
     const isText = ["local", "remote", "state", "cause"].includes(key);
@@ -212,47 +94,7 @@ function grid(signal, told) {
     kept.sort = key;
     anew();
   }
-  function focusRow(index) {
-    const to = Math.min(Math.max(index, 0), known.matched - 1);
-    const top = to * height(), room = element.clientHeight - body.offsetTop - height();
-    element.scrollTop = Math.min(Math.max(element.scrollTop, top - room), top);
-    look();
-    render();
-    rowAt(to)?.focus({ preventScroll: true });
-    if (isMissing()) load().catch(() => {});
-  }
-  const open = (row) => row?.connection && (location.hash = row.link.hash);
-
-  let isDrawing = false;
-  element.addEventListener("scroll", () => {
-    if (isDrawing) return;
-    isDrawing = true;
-    requestAnimationFrame(() => {
-      isDrawing = false;
-      kept.top = look().top;
-      render();
-      if (isMissing()) load().catch(() => {});
-    });
-  }, { passive: true });
-  body.addEventListener("click", (event) => !event.target.closest("a") && !String(getSelection()) && open(event.target.closest(".row")));
-  body.addEventListener("focusin", (event) => { active = event.target.closest(".row").index; });
-  const observer = new ResizeObserver(() => {
-    look();
-    render();
-  });
-  observer.observe(element);
-  signal.addEventListener("abort", () => observer.disconnect());
-  const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: () => inView() - 2, PageUp: () => 2 - inView(), Home: -Infinity, End: Infinity };
-  const key = (event) => {
-    const isOnControl = event.target.closest("button, a, select");
-    if (event.key === "Enter" && !isOnControl) return open(rowAt(active)), true;
-    const step = steps[event.key];
-    if (step === undefined || known.matched === 0 || event.target.closest("select, dialog")) return false;
-    const isInside = body.contains(document.activeElement);
-    focusRow(isInside ? active + (typeof step === "function" ? step() : step) : step === Infinity ? Infinity : active);
-    return true;
-  };
-  return { element, load, anew, sortBy, key };
+  return { ...rows, anew, sortBy };
 }
 
 function empty(answer) {
@@ -297,7 +139,7 @@ export function show({ place, query, signal }) {
     const text = answer.matched === answer.total ? count(answer.total) : `${count(answer.matched)} of ${count(answer.total)}`;
     total.textContent = `${text} ${answer.total === 1 ? "connection" : "connections"}`;
   };
-  const table = grid(signal, told);
+  const table = list(signal, told);
   place.append(make("h1", { className: "hidden-text" }, "Connections"), sparks(signal),
     make("section", { className: "panel list", "aria-label": "Connections" },
       make("div", { className: "tools" }, filterField(table.anew), sortField(table.sortBy), total), problem, legend(), table.element, nothing));

@@ -19,7 +19,7 @@ const KEYS = [
   ["/", "to the filter"], ["Esc", "back"], ["1 – 7", "the views, from left to right"], ["p", "holds all that moves, and lets it go on"], ["?", "these keys"],
 ];
 const FILTERS = [["state established", "connections of a state"], ["port 80", "a port of either end"], ["peer 10.0.0.0/8", "the remote address, or its network"],
-  ["cause \"receiver's window\"", "what limits now"], ["any other words", "found anywhere in the row"]];
+  ["cause \"receiver's window\"", "what limits now"], ["any other words", "looked for in both ends"]];
 const nobody = new AbortController().signal;
 let current = { stop: new AbortController(), name: null };
 
@@ -48,7 +48,7 @@ function state() {
   at("live").lastElementChild.textContent = text;
   at("away").hidden = live.isConnected !== false;
   at("away").textContent = live.isConnected !== false ? ""
-    : `The host has not answered since ${new Date(live.since).toLocaleTimeString("en-GB")}. The figures are the last that it gave; the page goes on by itself when the host is back.`;
+    : `The host has not answered since ${new Date(live.heard).toLocaleTimeString("en-GB")}. The figures are the last that it gave; the page goes on by itself when the host is back.`;
 }
 
 /** Shows the view that the address names. */
@@ -66,8 +66,11 @@ function follow() {
   document.title = `${view.title}: ${at("host").textContent}`;
   for (const link of at("views").children) {
     const isHere = link.dataset.name === (name === "connection" ? "" : name);
-    if (isHere) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (!isHere) link.removeAttribute("aria-current");
+    else {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "center" });
+    }
   }
   if (!isFirst) place.focus({ preventScroll: true });
   let unescaped = id;

@@ -34,7 +34,9 @@ export function shortTime(ns) {
   return unit ? `${(ns / unit[0]).toFixed(ns >= 1e2 * unit[0] ? 0 : 1)} ${unit[1]}` : time(ns);
 }
 
-export const bytes = (value) => (value === null || value === undefined ? NONE : size(Math.round(value)).replace(/(\d{3})\.\d/, "$1"));
+/** A size such as "1.2 KiB": the units are powers of 1024, as windows and buffers are. */
+export const bytes = (value) => (value === null || value === undefined ? NONE
+  : size(Math.round(value)).replace(/(\d{3})\.\d/, "$1").replace(/(?<=[KMG])B/, "iB"));
 export const rate = (value) => (value ? `${bytes(value)}/s` : value === 0 ? "0" : NONE);
 export const count = (value) => (value === null || value === undefined ? NONE : value.toLocaleString("en"));
 export const perCent = (value) => `${value < 1 && value > 0 ? "<1" : Math.round(value)} %`;

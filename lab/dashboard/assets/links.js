@@ -11,7 +11,7 @@ let isAllShown = false;
 export const title = "Host: links, queues, memory";
 
 /** A table that the keyboard can scroll where the screen is narrow. */
-export const reachable = (label, element) => Object.assign(element, { tabIndex: 0, role: "region", ariaLabel: label });
+const reachable = (label, element) => Object.assign(element, { tabIndex: 0, role: "region", ariaLabel: label });
 
 /** A bar of a value against its limit. */
 export function level(value, limit, label) {

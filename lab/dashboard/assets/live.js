@@ -3,14 +3,16 @@ import { listen, notice } from "/assets/house.js";
 
 /** Seconds of summaries that are kept for sparklines. */
 const KEPT = 300;
-export const live = { isConnected: null, isHeld: false, since: Date.now(), summaries: [] };
+/** The host promises a summary each second. One that hangs closes no connection: it is noticed by its silence. */
+const SILENCE_MS = 5000;
+/** `heard` is when the host gave its last sign of life. */
+export const live = { isConnected: null, isHeld: false, heard: Date.now(), summaries: [] };
 /** Says "summary" with each summary, "state" when the host goes or comes back. */
 export const bus = new EventTarget();
 
 function connected(isConnected) {
   if (live.isConnected === isConnected) return;
   live.isConnected = isConnected;
-  live.since = Date.now();
   bus.dispatchEvent(new Event("state"));
 }
 
@@ -24,11 +26,32 @@ function keep(summary) {
 }
 
 export function start() {
-  const source = listen("/api/events", { summary: keep }, (isConnected) => {
-    connected(isConnected);
+  let alarm;
+  /** Asks for the events anew, unless something is heard before. */
+  const expect = (ms) => {
+    clearTimeout(alarm);
+    alarm = setTimeout(() => {
+      source.close();
+      connected(false);
+      start();
+    }, ms);
+  };
+  const hear = () => {
+    live.heard = Date.now();
+    connected(true);
+    expect(SILENCE_MS);
+  };
+  const summary = (value) => {
+    hear();
+    keep(value);
+  };
+  const source = listen("/api/events", { summary }, (isConnected) => {
+    if (isConnected) return void hear();
+    connected(false);
     // A browser gives up when the answer is an error, such as that of a proxy.
-    if (!isConnected && source.readyState === EventSource.CLOSED) setTimeout(start, 2000);
+    if (source.readyState === EventSource.CLOSED) expect(2000);
   });
+  expect(SILENCE_MS);
 }
 
 /** Shows a failure, but not that the host is away, which the page says by itself. */

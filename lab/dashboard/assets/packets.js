@@ -8,6 +8,8 @@ const LIMIT = 200;
 let filter = "";
 
 export const title = "Packets";
+/** The address of the list with its filter. */
+const address = () => (filter ? `#/packets?${new URLSearchParams({ filter })}` : "#/packets");
 
 async function open(number, dialog) {
   dialog(`Packet ${count(number)}`, "");
@@ -33,7 +35,9 @@ function line(packet, dialog) {
     make("span", { className: "muted" }, clean(packet.link)), make("span", { className: "what" }, clean(packet.text))));
 }
 
-export function show({ place, signal, dialog }) {
+export function show({ place, query, signal, dialog }) {
+  filter = query.get("filter") ?? filter;
+  history.replaceState(null, "", address());
   const list = tail("Packets, the newest last");
   const problem = make("p", { className: "problem", role: "alert", hidden: true });
   const lost = make("span", { className: "muted" });
@@ -67,6 +71,7 @@ export function show({ place, signal, dialog }) {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       filter = field.value.trim();
+      history.replaceState(null, "", address());
       [next, missed, epoch] = [undefined, 0, epoch + 1];
       list.clear();
       attempt(load);

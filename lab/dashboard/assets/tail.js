@@ -8,10 +8,17 @@ const KEPT = 1000;
 export function tail(label) {
   const box = make("input", { type: "checkbox", checked: true });
   const lines = make("ol", { className: "tail", tabIndex: 0, "aria-label": label });
-  const toEnd = () => { if (box.checked) lines.scrollTop = lines.scrollHeight; };
+  let top = 0;
+  const toEnd = () => {
+    if (box.checked) lines.scrollTop = lines.scrollHeight;
+    top = lines.scrollTop;
+  };
   lines.addEventListener("scroll", () => {
-    const isAtEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
-    if (!isAtEnd) box.checked = false;
+    // A window that changes its size moves the end away, too; but it does not scroll up.
+    const isUp = lines.scrollTop < top;
+    top = lines.scrollTop;
+    const isAtEnd = lines.scrollHeight - top - lines.clientHeight < 40;
+    if (isUp && !isAtEnd) box.checked = false;
   }, { passive: true });
   box.addEventListener("change", toEnd);
   return {

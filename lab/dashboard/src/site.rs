@@ -17,7 +17,7 @@ macro_rules! assets {
 
 const INDEX: Asset =
     Asset::new("index.html", "text/html; charset=utf-8", include_bytes!("../assets/index.html"));
-const ASSETS: [Asset; 20] = assets![
+const ASSETS: [Asset; 21] = assets![
     "causes.js" JAVASCRIPT,
     "chart.js" JAVASCRIPT,
     "connection.js" JAVASCRIPT,
@@ -25,6 +25,7 @@ const ASSETS: [Asset; 20] = assets![
     "dashboard.js" JAVASCRIPT,
     "explain.js" JAVASCRIPT,
     "format.js" JAVASCRIPT,
+    "grid.js" JAVASCRIPT,
     "histograms.js" JAVASCRIPT,
     "links.js" JAVASCRIPT,
     "live.js" JAVASCRIPT,

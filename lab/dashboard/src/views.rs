@@ -143,6 +143,7 @@ impl Inner {
     async fn answer(&self, request: &Request, path: &[&str], most_rows: usize) -> Answer {
         match (request.method().as_str(), path) {
             ("GET", ["host"]) => Ok(Response::json(&self.host().await)),
+            ("GET", ["sessions"]) => self.sessions(request, most_rows),
             ("GET", ["connections"]) => self.connections(request, most_rows).await,
             ("GET", ["connections", id, rest @ ..]) => {
                 let socket = connection::socket(id).ok_or_else(Response::not_found)?;
@@ -174,13 +175,19 @@ impl Inner {
                 Ok(Response::bytes("image/svg+xml", picture).with(header::CACHE_CONTROL, "no-store"))
             }
             (_, ["explain"]) => Err(Response::method_not_allowed("POST")),
-            (_, ["host" | "connections" | "histograms" | "packets" | "log" | "events" | "explain", ..]) => {
-                Err(Response::method_not_allowed("GET"))
-            }
+            ("GET", _) => Err(Response::not_found()),
+            (
+                _,
+                [
+                    "host" | "sessions" | "connections" | "histograms" | "packets" | "log" | "events"
+                    | "explain",
+                    ..,
+                ],
+            ) => Err(Response::method_not_allowed("GET")),
             _ => Err(Response::not_found()),
         }
     }
-    /// The host but for its connections.
+    /// The host but for its connections and sessions.
     async fn host(&self) -> Value {
         let snapshot = self.list.latest().await;
         let mut overview = Value::Object(control::overview(&self.host, Some(&self.instruments.links)));
@@ -202,13 +209,14 @@ impl Inner {
             "links": overview["interfaces"].as_array().into_iter().flatten().map(link).collect::<Vec<_>>(),
             "listeners": snapshot.listeners,
             "others": snapshot.others,
-            "sessions": self.sessions(),
+            "sessions": self.instruments.sessions.all().len(),
         })
     }
     fn retransmissions(&self) -> u64 {
         self.instruments.recorder.as_ref().map_or(0, Recorder::retransmissions)
     }
-    fn sessions(&self) -> Vec<Value> {
+    fn sessions(&self, request: &Request, most_rows: usize) -> Answer {
+        let (offset, limit) = range(request, most_rows)?;
         let now = self.host.now();
         let sessions = self.instruments.sessions.all();
         let row = |of: &inhost_common::service::ServiceSession| {
@@ -219,16 +227,22 @@ impl Inner {
                 "age_ns": now.since(of.since).as_nanos(),
             })
         };
-        sessions.iter().map(row).collect()
+        let rows: Vec<Value> = sessions.iter().skip(offset).take(limit).map(row).collect();
+        Ok(Response::json(&json!({ "total": sessions.len(), "rows": rows })))
     }
     async fn connections(&self, request: &Request, most_rows: usize) -> Answer {
         let wrong = |detail: &str| Response::problem(StatusCode::BAD_REQUEST, detail);
         let sort = request.query("sort").unwrap_or("age");
+        let (offset, limit) = range(request, most_rows)?;
         let page = Page {
             sort: sort.parse::<Sort>().map_err(|()| wrong("connections cannot be sorted by that"))?,
-            is_descending: request.query("order") != Some("asc"),
-            offset: request.query_as("offset")?.unwrap_or(0),
-            limit: request.query_as("limit")?.unwrap_or(100).min(most_rows),
+            is_descending: match request.query("order").unwrap_or("desc") {
+                "asc" => false,
+                "desc" => true,
+                _ => return Err(wrong("the order of connections is asc or desc")),
+            },
+            offset,
+            limit,
             filter: request
                 .query("filter")
                 .unwrap_or_default()
@@ -310,6 +324,12 @@ impl Inner {
         }
         metrics::text(&overview, &snapshot, &sessions, self.retransmissions(), self.histograms())
     }
+}
+
+/// Which rows of a list are wanted: where they begin, and how many at most.
+fn range(request: &Request, most_rows: usize) -> Result<(usize, usize), Response> {
+    let limit = request.query_as("limit")?.unwrap_or(100);
+    Ok((request.query_as("offset")?.unwrap_or(0), limit.min(most_rows)))
 }
 
 /// A link as the page shows it.

@@ -77,7 +77,9 @@ fn ask_for_token(request: &Request, host: &Authority, token: &str) -> Option<Res
     // Cookies are shared by all ports of a name.
     let cookie = format!("inhost-{TOKEN}-{}", host.port_u16().unwrap_or(80));
     let bearer = request.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = bearer.and_then(|value| value.split_once(' '));
+    // RFC 9110 §11.1: a scheme's name is case-insensitive.
+    let bearer = bearer.and_then(|(scheme, given)| scheme.eq_ignore_ascii_case("bearer").then_some(given));
     let fields = request.headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = fields.flat_map(|field| field.split(';')).filter_map(|pair| pair.trim().split_once('='));
     if bearer.is_some_and(|given| is_same(given, token))
@@ -95,8 +97,8 @@ fn ask_for_token(request: &Request, host: &Authority, token: &str) -> Option<Res
         let response = Response::new(StatusCode::SEE_OTHER);
         return Some(response.with(header::LOCATION, &to).with(header::SET_COOKIE, &set));
     }
-    let detail =
-        "this server asks for a token: open the address that it printed, or send Authorization: Bearer TOKEN";
+    let detail = "this server asks for the token of its configuration: add ?token=TOKEN to the address, or send \
+                  Authorization: Bearer TOKEN";
     Some(Response::problem(StatusCode::UNAUTHORIZED, detail).with(header::WWW_AUTHENTICATE, "Bearer"))
 }
 
@@ -174,7 +176,9 @@ mod tests {
         let nothing = ("accept", "*/*");
         assert_eq!(with("/", nothing).unwrap().status(), StatusCode::UNAUTHORIZED);
         assert!(with("/", ("authorization", "Bearer s3cret")).is_none());
+        assert!(with("/", ("authorization", "bearer s3cret")).is_none());
         assert!(with("/", ("authorization", "Bearer s3creT")).is_some());
+        assert!(with("/", ("authorization", "Basic s3cret")).is_some());
         assert!(with("/", ("cookie", "a=b; inhost-token-8025=s3cret")).is_none());
         assert!(with("/", ("cookie", "inhost-token-80=s3cret")).is_some());
         let moved = with("//evil.example/x?token=s3cret&a=b%26", nothing).unwrap();

@@ -8,7 +8,7 @@ use inhost_dashboard::Section;
 use inhost_interop::{output, until};
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::place::{Place, SESSIONS};
 
 fn rows(answer: &Value) -> &[Value] {
     answer["rows"].as_array().unwrap()
@@ -32,7 +32,7 @@ fn connections_are_sorted_filtered_and_paged() {
     let filtered =
         place.json("/api/connections?filter=sport%20%3D%20%3A4000%20and%20not%20state%20time-wait");
     assert_eq!(filtered["matched"], 200, "{filtered}");
-    for wrong in ["filter=port%20x", "sort=colour", "offset=-1"] {
+    for wrong in ["filter=port%20x", "sort=colour", "order=colour", "offset=-1"] {
         let (body, status) = place.curl(&format!("/api/connections?{wrong}"), &[]);
         let detail: Value = serde_json::from_str(&body).unwrap();
         assert!(status == 400 && detail["detail"].as_str().is_some(), "{wrong}: {status} {body}");
@@ -61,6 +61,7 @@ fn connections_are_sorted_filtered_and_paged() {
     assert_eq!(place.curl("/api/connections/ffffffff", &[]).1, 404);
     assert_eq!(place.curl("/api/connections/x", &[]).1, 404);
     assert_eq!(place.curl("/api/connections", &["-X", "DELETE"]).1, 405);
+    assert_eq!(place.curl("/api/host/", &[]).1, 404);
 }
 
 #[test]
@@ -74,7 +75,14 @@ fn the_rest_of_the_host_is_told() {
             .any(|of| of["local"].as_str().unwrap().ends_with(":4000") && of["accept_limit"] == 128)
     );
     assert_eq!(host["links"].as_array().unwrap().len(), 2);
-    assert_eq!(host["sessions"][0]["service"], "telnet");
+    assert_eq!(host["sessions"], SESSIONS);
+    let sessions = place.json("/api/sessions?offset=7&limit=2");
+    assert_eq!((&sessions["total"], rows(&sessions).len()), (&SESSIONS.into(), 2));
+    assert_eq!(
+        (&rows(&sessions)[0]["service"], &rows(&sessions)[0]["user"]),
+        (&"telnet".into(), &"user 7".into())
+    );
+    assert_eq!(rows(&place.json("/api/sessions?limit=100000")).len(), 1000);
     assert!(host["counters"]["connections_opened"].as_u64() >= Some(10));
     let log = place.json("/api/log?after=0");
     assert_eq!((&log["lines"][0]["level"], &log["next"]), (&"warn".into(), &1.into()));

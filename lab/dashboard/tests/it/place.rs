@@ -22,23 +22,33 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// What a stranger would like to run.
 pub const HOSTILE: &str = "<img src=x onerror=\"document.title='RAN'\">\u{202e}\u{1b}[31m";
 
+/// Sessions of the host, the oldest of which is the stranger's.
+pub const SESSIONS: usize = 20_000;
+
 pub struct Place {
     pub web: SocketAddr,
     /// What a caller within the host is answered, at its loopback and at its own address.
     pub inner: [String; 2],
-    stop: Arc<AtomicBool>,
+    orders: Arc<Orders>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What a test asks of the host's thread.
+#[derive(Default)]
+struct Orders {
+    stop: AtomicBool,
+    hang: AtomicBool,
 }
 
 impl Place {
     /// With so many connections, two by two over the loopback, one pair of which is always busy.
     pub fn new(section: Section, connections: usize) -> Place {
         let (tell, told) = mpsc::channel();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopping = stop.clone();
-        let thread = std::thread::spawn(move || serve(&section, connections / 2, &tell, &stopping));
+        let orders = Arc::new(Orders::default());
+        let given = orders.clone();
+        let thread = std::thread::spawn(move || serve(&section, connections / 2, &tell, &given));
         let (web, inner) = told.recv_timeout(DEADLINE).expect("the host starts");
-        Place { web, inner, stop, thread: Some(thread) }
+        Place { web, inner, orders, thread: Some(thread) }
     }
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.web)
@@ -51,6 +61,10 @@ impl Place {
         let (body, status) = text.rsplit_once('\n').unwrap();
         (body.to_owned(), status.parse().unwrap())
     }
+    /// Has the host's thread do nothing, or go on.
+    pub fn hang(&self, hangs: bool) {
+        self.orders.hang.store(hangs, Ordering::Relaxed);
+    }
     pub fn json(&self, path: &str) -> Value {
         let (body, status) = self.curl(path, &[]);
         assert_eq!(status, 200, "{path}: {body}");
@@ -60,7 +74,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.hang(false);
+        self.orders.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take()
             && !std::thread::panicking()
         {
@@ -69,7 +84,7 @@ impl Drop for Place {
     }
 }
 
-fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [String; 2])>, stop: &AtomicBool) {
+fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [String; 2])>, orders: &Orders) {
     let mut runtime = Runtime::new(StackConfig::default()).unwrap();
     let (host, callers) = (runtime.host().clone(), Callers::default());
     let mut config = GatewayConfig::default();
@@ -82,8 +97,16 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [Stri
     let (sessions, log) = (Sessions::default(), Log::default());
     let since = host.now();
     let hostile = move || {
-        let (peer, user) = (Ipv4Addr::new(192, 0, 2, 9).into(), Some(HOSTILE.to_owned()));
-        vec![ServiceSession { number: None, service: "telnet", peer, user, since }]
+        let peer = Ipv4Addr::new(192, 0, 2, 9).into();
+        let session = |user: &str| ServiceSession {
+            number: None,
+            service: "telnet",
+            peer,
+            user: Some(user.to_owned()),
+            since,
+        };
+        let rest = (1..SESSIONS).map(|number| session(&format!("user {number}")));
+        std::iter::once(session(HOSTILE)).chain(rest).collect()
     };
     sessions.add(hostile);
     log.add(1_790_000_000_000, Level::Warn, "telnet", format!("wrong password user={HOSTILE}"));
@@ -102,7 +125,10 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [Stri
             let own = Endpoint::new(Ipv4Addr::new(10, 0, 2, 15), section.port);
             let inner = [call(&host, loopback).await, call(&host, own).await];
             tell.send((web, inner)).unwrap();
-            while !stop.load(Ordering::Relaxed) {
+            while !orders.stop.load(Ordering::Relaxed) {
+                while orders.hang.load(Ordering::Relaxed) {
+                    inhost_interop::pause(std::time::Duration::from_millis(20));
+                }
                 host.sleep(Duration::from_millis(20)).await;
             }
             drop(held);
