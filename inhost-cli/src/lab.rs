@@ -4,7 +4,7 @@ mod slurm;
 
 use crate::args::{Lab, LabPlace, LabRun};
 use crate::failure::{Failure, print_error};
-use crate::output::show;
+use crate::output::{counted, show};
 use crate::time::now_s;
 use inhost_lab::EXPERIMENTS;
 use inhost_lab::compare::Verdict;
@@ -30,22 +30,23 @@ pub fn run(command: &Lab) -> Result<(), Failure> {
             let store = existing(results)?;
             let experiment = known(experiment, &kept(&store, results)?)?;
             let chapter = Chapter::new(experiment, &store).map_err(|e| broken(results, e))?;
+            check_measured(std::slice::from_ref(&chapter), results)?;
             chapter.csv(&store, &mut |line| show(line)).map_err(|e| broken(results, e))
         }
         Lab::Report { experiments, out, results } => report(experiments, out, results),
         Lab::Gather { files, results } => {
+            // Before the file that takes them is made.
+            files.iter().try_for_each(|file| existing(file).map(drop))?;
             let store = open(results)?;
             for file in files {
-                drop(existing(file)?);
                 let count = store.gather(file).map_err(|e| broken(file, e))?;
                 show(&format!("{}: {count} runs\n", file.display()));
             }
             Ok(())
         }
         Lab::Show { experiment } => {
-            let text = text(experiment)?;
-            Experiment::from_toml(experiment, &text).map_err(|e| Failure::usage(e.to_string()))?;
-            show(&text);
+            known(experiment, &[])?;
+            show(&text(experiment)?);
             Ok(())
         }
     }
@@ -59,10 +60,10 @@ fn open(path: &Path) -> Result<Store, Failure> {
     Store::open(path).map_err(|e| broken(path, e))
 }
 
-/// A store that is there.
+/// A store that is there, to be read.
 fn existing(path: &Path) -> Result<Store, Failure> {
     match path.exists() {
-        true => open(path),
+        true => Store::open_to_read(path).map_err(|e| broken(path, e)),
         false => Err(Failure::operation(format!(
             "{}: there are no results; inhost lab run makes them",
             path.display()
@@ -98,7 +99,23 @@ fn known(name: &str, kept: &[Experiment]) -> Result<Experiment, Failure> {
         let said = e.to_string();
         Failure::usage(said.strip_prefix(own).map_or(said.clone(), |why| format!("{name}{why}")))
     };
-    Experiment::from_toml(own, &text).map_err(of_file)
+    let experiment = Experiment::from_toml(own, &text).map_err(of_file)?;
+    match own == name || !is_taken(own) || built_in()?.contains(&experiment) {
+        true => Ok(experiment),
+        false => Err(Failure::usage(format!(
+            "{name}: {own} is the name of what comes with the program; give the file another name"
+        ))),
+    }
+}
+
+/// Whether an experiment or a set that comes with the program has this name.
+fn is_taken(name: &str) -> bool {
+    EXPERIMENTS.iter().any(|(own, _)| *own == name) || set_of(name).is_some()
+}
+
+/// The set of this name that comes with the program.
+fn set_of(name: &str) -> Option<Set> {
+    [Set::Papers, Set::Today, Set::Classic].into_iter().find(|set| set.name() == name)
 }
 
 /// What an experiment in a file is called.
@@ -114,7 +131,15 @@ fn built_in() -> Result<Vec<Experiment>, Failure> {
 /// The user's own experiments that were run into this store. One that this version does not take is told, and left out.
 fn kept(store: &Store, path: &Path) -> Result<Vec<Experiment>, Failure> {
     let kept = store.kept().map_err(|e| broken(path, e))?;
-    let read = |(name, text): &(String, String)| Experiment::from_toml(name, text).map_err(print_error).ok();
+    let read = |(name, text): &(String, String)| match is_taken(name) {
+        true => {
+            let why =
+                "is the name of what comes with the program now; run your file again under another name";
+            print_error(format_args!("{}: {name} {why}", path.display()));
+            None
+        }
+        false => Experiment::from_toml(name, text).map_err(print_error).ok(),
+    };
     Ok(kept.iter().filter_map(read).collect())
 }
 
@@ -126,7 +151,7 @@ fn chosen(names: &[String], kept: &[Experiment]) -> Result<Vec<Experiment>, Fail
     }
     let mut found = Vec::new();
     for name in names {
-        match [Set::Papers, Set::Today, Set::Classic].into_iter().find(|set| set.name() == name) {
+        match set_of(name) {
             Some(set) => found.extend(built_in.iter().filter(|of| of.set == set).cloned()),
             None => found.push(known(name, kept)?),
         }
@@ -135,7 +160,7 @@ fn chosen(names: &[String], kept: &[Experiment]) -> Result<Vec<Experiment>, Fail
 }
 
 fn list(results: &Path, is_json: bool) -> Result<(), Failure> {
-    let store = if results.exists() { Some(open(results)?) } else { None };
+    let store = if results.exists() { Some(existing(results)?) } else { None };
     let kept = store.as_ref().map_or_else(|| Ok(Vec::new()), |store| kept(store, results))?;
     let mut lines = Vec::new();
     for experiment in chosen(&[], &kept)? {
@@ -171,10 +196,13 @@ fn measure(arguments: &LabRun) -> Result<(), Failure> {
     let results = &arguments.results;
     let before = if results.exists() { kept(&open(results)?, results)? } else { Vec::new() };
     let experiments = chosen(&arguments.experiments, &before)?;
+    if arguments.on == LabPlace::Slurm {
+        slurm::find()?;
+    }
     let store = open(results)?;
     for file in arguments.experiments.iter().filter(|name| name.ends_with(".toml")) {
         let name = own_name(file);
-        if EXPERIMENTS.iter().all(|(own, _)| *own != name) {
+        if !is_taken(name) {
             store.keep(name, &text(file)?).map_err(|e| broken(results, e))?;
         }
     }
@@ -224,6 +252,8 @@ struct Line {
     failures: BTreeSet<String>,
 }
 
+/// Most experiments that a message names.
+const NAMES_MAX: usize = 5;
 /// Most reasons of failures that are told.
 const REASONS_MAX: usize = 10;
 
@@ -272,7 +302,23 @@ fn chapters(names: &[String], results: &Path) -> Result<Vec<Chapter>, Failure> {
     let experiments = chosen(names, &kept(&store, results)?)?;
     let made = experiments.into_iter().map(|of| Chapter::new(of, &store).map_err(|e| broken(results, e)));
     let chapters = made.collect::<Result<Vec<_>, _>>()?;
-    Ok(chapters.into_iter().filter(|chapter| !names.is_empty() || chapter.is_measured()).collect())
+    check_measured(&chapters, results)?;
+    Ok(chapters.into_iter().filter(|chapter| !names.is_empty() || chapter.is_told()).collect())
+}
+
+/// Fails where nothing was measured: nothing holds then.
+fn check_measured(chapters: &[Chapter], results: &Path) -> Result<(), Failure> {
+    if chapters.iter().any(Chapter::is_measured) {
+        return Ok(());
+    }
+    let reasons: BTreeSet<&str> = chapters.iter().flat_map(Chapter::not_here).collect();
+    let why = match reasons.is_empty() {
+        true => "inhost lab run NAME measures an experiment".to_owned(),
+        false => reasons.into_iter().collect::<Vec<_>>().join("; "),
+    };
+    let names: Vec<&str> = chapters.iter().map(|chapter| chapter.experiment.name.as_str()).collect();
+    let of = if names.len() > NAMES_MAX { String::new() } else { format!(" of {}", names.join(", ")) };
+    Err(Failure::operation(format!("{}: nothing{of} was measured; {why}", results.display())))
 }
 
 fn compare(names: &[String], results: &Path, is_json: bool) -> Result<(), Failure> {
@@ -292,19 +338,25 @@ fn compare(names: &[String], results: &Path, is_json: bool) -> Result<(), Failur
         let fits = chapters.iter().flat_map(|chapter| chapter.fitted.iter().map(move |of| (chapter, of)));
         let fit = |(chapter, of): (&Chapter, &inhost_lab::fit::Fitted)| {
             let factors = of.factors.iter().map(|of| json!({ "name": of.name, "value": of.value, "half_width": of.half_width, "paper": of.paper }));
-            json!({ "experiment": chapter.experiment.name, "fit": of.text, "factors": factors.collect::<Vec<_>>() })
+            json!({ "experiment": chapter.experiment.name, "fit": of.text, "factors": factors.collect::<Vec<_>>(), "trouble": of.trouble.map(|why| why.to_string()) })
         };
-        let all = json!({ "figures": compared().map(value).collect::<Vec<_>>(), "shapes": shapes.map(shape).collect::<Vec<_>>(), "fits": fits.map(fit).collect::<Vec<_>>() });
+        let not_here =
+            chapters.iter().flat_map(|chapter| chapter.not_here().into_iter().map(move |why| (chapter, why)));
+        let reason =
+            |(chapter, why): (&Chapter, &str)| json!({ "experiment": chapter.experiment.name, "why": why });
+        let all = json!({ "figures": compared().map(value).collect::<Vec<_>>(), "shapes": shapes.map(shape).collect::<Vec<_>>(), "fits": fits.map(fit).collect::<Vec<_>>(), "not_measurable": not_here.map(reason).collect::<Vec<_>>() });
         show(&format!("{all}\n"));
     } else {
         chapters.iter().for_each(|chapter| show(&chapter.compared_text()));
     }
     let count = |verdict| chapters.iter().map(|chapter| chapter.count(verdict)).sum::<usize>();
-    match (count(Verdict::Missed), count(Verdict::Unknown)) {
-        (0, 0) => Ok(()),
-        (missed, unknown) => Err(Failure::operation(format!(
-            "of the judged figures, {} hold, {missed} are missed, {unknown} are of a measure that there is not",
-            count(Verdict::Holds)
+    match (count(Verdict::Missed), count(Verdict::Unknown), chapters.iter().map(Chapter::unfitted).sum()) {
+        (0, 0, 0_usize) => Ok(()),
+        (missed, unknown, unfitted) => Err(Failure::operation(format!(
+            "of the judged figures, {} hold, {missed} are missed, {unknown} are of a measure that there is not; \
+             {} cannot be fitted",
+            count(Verdict::Holds),
+            counted(unfitted as u64, "sum")
         ))),
     }
 }

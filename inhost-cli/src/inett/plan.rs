@@ -4,7 +4,9 @@ use crate::args::{Inett, InettPlan};
 use crate::failure::Failure;
 use crate::netstat::size;
 use inhost_inett::iperf3::Results;
-use inhost_inett::plan::{Direction, Kind, Plan, Protocol};
+use inhost_inett::plan::{
+    DATAGRAM_MAX_BYTES, Direction, Kind, Plan, Protocol, WINDOW_MAX_BYTES, WRITE_MAX_BYTES,
+};
 
 /// The plan: that of the file, or the default one, with what the flags say.
 pub fn plan(arguments: &Inett) -> Result<Plan, Failure> {
@@ -40,14 +42,21 @@ fn apply(plan: &mut Plan, flags: &InettPlan) -> Result<(), Failure> {
         (_, true) => plan.direction = Direction::Both,
         _ => {}
     }
-    let narrow = |name: &str, value: u64| {
-        u32::try_from(value).map_err(|_| Failure::usage(format!("--{name} {value}: at most {}", u32::MAX)))
+    let narrow = |name: &str, value: u64, most: u32| {
+        let narrowed = u32::try_from(value).ok().filter(|value| *value <= most);
+        narrowed.ok_or_else(|| Failure::usage(format!("--{name} {value}: at most {most} bytes")))
+    };
+    let write_max = match plan.protocol {
+        Protocol::Tcp => WRITE_MAX_BYTES,
+        Protocol::Udp => DATAGRAM_MAX_BYTES,
     };
     plan.time_ms = flags.time.or(plan.time_ms);
     plan.bytes = flags.bytes.or(plan.bytes);
     plan.count = flags.count.or(plan.count);
-    plan.write_bytes = flags.write.map(|value| narrow("write", value)).transpose()?.or(plan.write_bytes);
-    plan.window_bytes = flags.window.map(|value| narrow("window", value)).transpose()?.or(plan.window_bytes);
+    let write = flags.write.map(|value| narrow("write", value, write_max)).transpose()?;
+    let window = flags.window.map(|value| narrow("window", value, WINDOW_MAX_BYTES)).transpose()?;
+    plan.write_bytes = write.or(plan.write_bytes);
+    plan.window_bytes = window.or(plan.window_bytes);
     plan.rate_bits_per_second = flags.rate.or(plan.rate_bits_per_second);
     plan.congestion = flags.congestion.clone().or(plan.congestion.take());
     plan.no_delay |= flags.no_delay;
@@ -70,6 +79,11 @@ fn apply(plan: &mut Plan, flags: &InettPlan) -> Result<(), Failure> {
         (plan.repetitions_min, plan.repetitions_max) = (least, most);
     }
     if let Some(percent) = flags.half_width {
+        if !(percent > 0.0 && percent < 100.0) {
+            return Err(Failure::usage(format!(
+                "--half-width {percent}: give percent above 0 and below 100"
+            )));
+        }
         plan.half_width_share = percent / 100.0;
     }
     Ok(())

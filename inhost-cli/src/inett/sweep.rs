@@ -45,8 +45,8 @@ pub async fn run<F: Face>(
         Swept::Begins { number, of, point } => {
             eprintln!("{number} of {of}: {}", point.name);
         }
-        Swept::Done(record) if !is_quiet => show(&line(record)),
-        Swept::WasDone(point) if !is_quiet => show(&format!("{}: was measured before\n", point.name)),
+        Swept::Done(record) if !is_quiet => show(&line(record, "")),
+        Swept::WasDone(record) if !is_quiet => show(&line(record, ", was measured before")),
         _ => {}
     };
     let done = run_sweep(face, server, &grid.sweep, &mut log, stop, &mut told).await;
@@ -79,13 +79,14 @@ pub async fn run<F: Face>(
     }
 }
 
-fn line(record: &Record) -> String {
+/// A point for people; `when` stands behind its figure.
+fn line(record: &Record, when: &str) -> String {
     match &record.outcome {
         Some(outcome) => {
             let figure = outcome.figure_text().unwrap_or_else(|| "nothing was measured".into());
             let mut limits = outcome.repetitions.iter().filter_map(|repetition| repetition.limit.as_ref());
             let why = limits.next_back().map_or_else(String::new, |limit| format!(". {}", limit.why));
-            format!("{}: {figure}{why}\n", record.point)
+            format!("{}: {figure}{when}{why}\n", record.point)
         }
         None => {
             let why = record.error.as_deref().unwrap_or_default();

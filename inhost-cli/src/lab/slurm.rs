@@ -9,6 +9,18 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+/// Whether there is a Slurm here, before anything is written for it.
+pub fn find() -> Result<(), Failure> {
+    let found = Command::new("sbatch").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    found.map(drop).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Failure::operation(
+            "sbatch is not installed here, and --on slurm needs it; run this at a node of the cluster that submits jobs, or \
+             without --on, which runs here",
+        ),
+        _ => Failure::operation(format!("sbatch cannot be started: {e}")),
+    })
+}
+
 /// Hands the experiments over, waits for their end, and gathers what they have measured.
 pub fn run(arguments: &LabRun, experiments: &[Experiment]) -> Result<(), Failure> {
     let failed = |what: &str, e: std::io::Error| Failure::operation(format!("{what}: {e}"));

@@ -40,8 +40,21 @@ fn a_stream_and_transactions_are_measured_from_each_face() {
         let [sent, received] = ["sent_bytes", "bytes"].map(|name| repetition["sent"][name].as_u64().unwrap());
         assert!(sent >= 64_000_000 && (sent / 2..=sent).contains(&received), "{repetition}");
     }
-    let refused = output(inhost(&folder.0).args(["inett", &at, "--streams", "999"]));
-    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    for (wrong, status, says) in [
+        (&["--streams", "999"][..], 2, "between 1 and 128"),
+        (&["--write", "99G"], 2, "--write 106300440576: at most 1048576 bytes"),
+        (&["--window", "99G"], 2, "at most 536870912 bytes"),
+        (
+            &["--repeat", "2", "--half-width", "100"],
+            2,
+            "--half-width 100: give percent above 0 and below 100",
+        ),
+        (&["--congestion", "nosuch"], 1, "the system has no congestion control \"nosuch\""),
+    ] {
+        let refused = output(inhost(&folder.0).args(["inett", &at]).args(wrong));
+        let why = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(status) && why.contains(says), "{why}");
+    }
     drop(server);
     let gone = output(inhost(&folder.0).args(["inett", &at]));
     assert!(String::from_utf8_lossy(&gone.stderr).contains("cannot be reached"), "{gone:?}");
@@ -88,6 +101,7 @@ fn a_sweep_goes_on_where_it_was() {
     std::fs::write(&log, &whole[..whole.len() - 20]).unwrap();
     let again = sweep(&[]);
     assert_eq!(again.matches("was measured before").count(), 3, "{again}");
+    assert_eq!(again.matches("bit/s").count(), 4, "{again}");
     let table = sweep(&["--csv"]);
     assert_eq!(table.lines().count(), 5, "{table}");
     // One that is interrupted has not measured all.

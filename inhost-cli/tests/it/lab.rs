@@ -56,6 +56,43 @@ fn an_experiment_of_ones_own_begins_with_another_one() {
 }
 
 #[test]
+fn a_file_with_the_name_of_what_is_built_in_is_refused() {
+    let folder = Folder::new("lab-name");
+    let text = run(inhost(&folder.0).args(["lab", "show", "mit-6-4"]));
+    for (name, text) in [("mit-6-4", text.replace("count = 100", "count = 3")), ("papers", text.clone())] {
+        let file = format!("{name}.toml");
+        std::fs::write(folder.0.join(&file), text).unwrap();
+        let refused = output(inhost(&folder.0).args(["lab", "run", &file]));
+        let why = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && why.contains("give the file another name"), "{why}");
+    }
+    // A copy of it is the same experiment.
+    std::fs::write(folder.0.join("mit-6-4.toml"), &text).unwrap();
+    run(inhost(&folder.0).args(["lab", "run", "mit-6-4.toml", "--quiet"]));
+    assert!(run(inhost(&folder.0).args(["lab", "list"])).contains("papers       4 of 4"));
+}
+
+#[test]
+fn without_anything_measured_nothing_succeeds_and_nothing_is_left() {
+    let folder = Folder::new("lab-nothing");
+    let fails = |words: &[&str], says: &str| {
+        let done = output(inhost(&folder.0).arg("lab").args(words));
+        let why = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.code() == Some(1) && done.stdout.is_empty() && why.contains(says), "{done:?}");
+    };
+    fails(&["gather", "nosuch"], "there are no results");
+    let mut slurm = inhost(&folder.0);
+    slurm.env("PATH", &folder.0).args(["lab", "run", "mit-6-4", "--on", "slurm"]);
+    assert!(String::from_utf8_lossy(&output(&mut slurm).stderr).contains("sbatch is not installed here"));
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
+    run(inhost(&folder.0).args(["lab", "run", "mit-lines", "--quiet"]));
+    for command in ["compare", "export", "report"] {
+        fails(&[command, "mit-6-4"], "nothing of mit-6-4 was measured; inhost lab run");
+    }
+    assert!(!folder.0.join("lab-report").exists());
+}
+
+#[test]
 #[ignore = "long run: make test-slurm"]
 fn the_same_sweep_runs_at_slurm() {
     let folder = Folder::new("lab-slurm");

@@ -122,15 +122,19 @@ pub struct Record {
 pub struct Log {
     file: File,
     /// What was measured, by the point's name.
-    done: BTreeMap<String, Plan>,
+    done: BTreeMap<String, Record>,
 }
 
 impl Log {
     /// Opens or makes the file, and reads which points are done. A last line that was cut off is removed.
     ///
     /// # Errors
-    /// When the file cannot be opened, read or written.
+    /// When the file cannot be opened, read or written, or is not a regular one: others may never end.
     pub fn open(path: &Path) -> io::Result<Log> {
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            let why = "it is not a regular file; points of a sweep are written to one and read again";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
         let (mut done, mut whole) = (BTreeMap::new(), 0);
         let mut reader = BufReader::new(&file);
@@ -147,15 +151,21 @@ impl Log {
             }
             whole += count as u64;
             if let Ok(record) = serde_json::from_slice::<Record>(&line) {
-                done.extend(measured(record));
+                take(&mut done, record);
             }
         }
         Ok(Log { file, done })
     }
-    /// Whether a point is done: one of this name was measured with this plan. The name has only the values that differ, and
-    /// the rest of the file may have changed since.
+    /// What was measured at a point: under this name and with this plan. The name has only the values that differ, and the
+    /// rest of the file may have changed since.
+    pub fn measured(&self, point: &Point) -> Option<&Record> {
+        let plan = written(&point.plan);
+        let is_of = |record: &&Record| record.outcome.as_ref().map(|outcome| &outcome.plan) == plan.as_ref();
+        self.done.get(&point.name).filter(is_of)
+    }
+    /// Whether a point is done.
     pub fn has(&self, point: &Point) -> bool {
-        self.done.get(&point.name).is_some_and(|plan| written(&point.plan).as_ref() == Some(plan))
+        self.measured(point).is_some()
     }
     /// Writes a record, and waits until it is on the disk.
     ///
@@ -166,15 +176,16 @@ impl Log {
         line.push(b'\n');
         self.file.write_all(&line)?;
         self.file.sync_data()?;
-        self.done.extend(measured(serde_json::from_slice(&line)?));
+        take(&mut self.done, serde_json::from_slice(&line)?);
         Ok(())
     }
 }
 
-/// The point of a record and its plan; none for a point that failed, which is to be measured again.
-fn measured(record: Record) -> Option<(String, Plan)> {
-    let outcome = record.outcome.filter(|outcome| outcome.summary.is_some())?;
-    Some((record.point, outcome.plan))
+/// Takes a record, except of a point that failed, which is to be measured again.
+fn take(done: &mut BTreeMap<String, Record>, record: Record) {
+    if record.outcome.as_ref().is_some_and(|outcome| outcome.summary.is_some()) {
+        done.insert(record.point.clone(), record);
+    }
 }
 
 /// A plan as it comes back from the log: reading JSON may round a number.

@@ -126,14 +126,15 @@ fn shaped(shape: &Shape, results: &[Results]) -> Shaped {
         chosen.iter().filter_map(|of| of.measures.get(&shape.measure)).map(|of| of.mean).collect();
     let slack = 1.0 + shape.slack_percent / 100.0;
     let pairs = || values.windows(2).map(|pair| (pair[0], pair[1]));
-    let [least, most] = shape.range.unwrap_or([f64::MIN, f64::MAX]);
     let (is_so, going) = match shape.is {
         Going::Rises => (pairs().all(|(before, after)| after * slack >= before), "rises".to_owned()),
         Going::Falls => (pairs().all(|(before, after)| after <= before * slack), "falls".to_owned()),
-        Going::Between => (
-            values.iter().all(|value| (least..=most).contains(value)),
-            format!("is between {least} and {most}"),
-        ),
+        Going::Between => {
+            // A file without these two numbers was refused.
+            let (least, most) = (shape.range[0], shape.range[1]);
+            let is_within = values.iter().all(|value| (least..=most).contains(value));
+            (is_within, format!("is between {least} and {most}"))
+        }
     };
     let at = shape.at.text();
     let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
@@ -152,7 +153,7 @@ fn missing<'a>(mut points: impl Iterator<Item = &'a Results>) -> Verdict {
 }
 
 fn of(experiment: &Experiment, compare: &Compare, results: &[Results]) -> Vec<Compared> {
-    let Ok(paper) = compare.paper.numbers() else { return Vec::new() };
+    let Ok(paper) = compare.numbers() else { return Vec::new() };
     let chosen: Vec<&Results> = results.iter().filter(|of| compare.at.has(&of.point)).collect();
     let along = compare.along.as_ref().map(Figures::numbers).and_then(Result::ok);
     let first = experiment.keys().next().unwrap_or_default().to_owned();

@@ -1,5 +1,7 @@
 //! What the file of an experiment says.
 
+mod checks;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -160,8 +162,9 @@ pub struct Compare {
     /// The measure, by its name.
     pub measure: String,
     /// The source's values: a path in the papers' tables, or numbers; one for each point, or for each value of `along`.
-    #[serde(alias = "value")]
-    pub paper: Figures,
+    paper: Option<Figures>,
+    /// Another word for `paper`; a file has one of them.
+    value: Option<Figures>,
     /// The values of what varies first to which `paper` belongs. Default: all, in their order.
     pub along: Option<Figures>,
     /// What the source's values are multiplied by, so that they have our unit.
@@ -185,6 +188,16 @@ pub struct Compare {
     pub note: String,
 }
 
+impl Compare {
+    /// The source's values.
+    ///
+    /// # Errors
+    /// The tables have none, or the list is empty.
+    pub fn numbers(&self) -> Result<Vec<f64>, NoFigure> {
+        self.paper.as_ref().or(self.value.as_ref()).map_or_else(|| Err(NoFigure::empty()), Figures::numbers)
+    }
+}
+
 /// What a curve has to be like, where a law or a source gives its shape.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -197,7 +210,8 @@ pub struct Shape {
     #[serde(default)]
     pub at: At,
     /// What the numbers are for "between": the least and the most.
-    pub range: Option<[f64; 2]>,
+    #[serde(default)]
+    pub range: Vec<f64>,
     /// What may go the other way from point to point, in percent.
     #[serde(default)]
     pub slack_percent: f64,
@@ -232,13 +246,22 @@ pub struct Term {
     #[serde(default = "unit")]
     pub scale: f64,
     /// What the source prints: a path in the papers' tables, or a number.
-    #[serde(alias = "value")]
-    pub paper: Option<Figures>,
+    paper: Option<Figures>,
+    /// Another word for `paper`.
+    value: Option<Figures>,
     /// What the source's value is multiplied by.
     #[serde(default = "unit")]
     pub paper_scale: f64,
     /// How far ours may be, in percent.
     pub tolerance_percent: Option<f64>,
+}
+
+impl Term {
+    /// What the source prints.
+    pub fn printed(&self) -> Option<f64> {
+        let figures = self.paper.as_ref().or(self.value.as_ref())?;
+        figures.numbers().ok()?.first().copied()
+    }
 }
 
 /// How a measure goes along the points.
@@ -424,20 +447,6 @@ impl Experiment {
         if points.unwrap_or(0) * text.seeds as usize > RUNS_MAX {
             return Err(wrong(format!("points times seeds are more than {RUNS_MAX} runs")));
         }
-        for compare in &text.compare {
-            let values = compare.paper.numbers().map_err(|e| wrong(e.to_string()))?;
-            let along = compare.along.as_ref().map(Figures::numbers).transpose();
-            if let Some(along) = along.map_err(|e| wrong(e.to_string()))?
-                && along.len() != values.len()
-            {
-                let why =
-                    format!("compare {}: {} values along {}", compare.measure, values.len(), along.len());
-                return Err(wrong(why));
-            }
-        }
-        for paper in text.fit.iter().flat_map(|fit| &fit.term).filter_map(|term| term.paper.as_ref()) {
-            paper.numbers().map_err(|e| wrong(e.to_string()))?;
-        }
         let experiment = Experiment {
             name: name.to_owned(),
             title: text.title,
@@ -454,67 +463,9 @@ impl Experiment {
             setup: text.setup,
             vary,
         };
-        experiment.check_keys().map_err(wrong)?;
-        experiment.compare.iter().try_for_each(|compare| experiment.check_values(compare)).map_err(wrong)?;
+        experiment.check().map_err(wrong)?;
         kinds::check(experiment.kind, &experiment.point(0).setup).map_err(|e| wrong(e.to_string()))?;
         Ok(experiment)
-    }
-    /// Whether the source's values are for the points that there are.
-    fn check_values(&self, compare: &Compare) -> Result<(), String> {
-        let Ok(values) = compare.paper.numbers() else { return Ok(()) };
-        let what = format!("compare {}", compare.measure);
-        let points = || (0..self.points()).map(|number| self.point(number));
-        match compare.along.as_ref().map(Figures::numbers).and_then(Result::ok) {
-            Some(along) => {
-                let first = self.keys().next().unwrap_or_default();
-                let is_one = |point: Point| point.number_of(first).is_some_and(|at| along.contains(&at));
-                if !points().any(is_one) {
-                    return Err(format!("{what}: {first} is never one of the values of along"));
-                }
-            }
-            None => {
-                let chosen = points().filter(|point| compare.at.has(point)).count();
-                if values.len() > 1 && values.len() != chosen {
-                    let source = values.len();
-                    return Err(format!(
-                        "{what}: the source has {source} values, one for each point, and {chosen} points are compared; \
-                         take this [[compare]] out, or choose with at and along"
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-    /// Whether all keys vary by which points are chosen, and all values are theirs.
-    fn check_keys(&self) -> Result<(), String> {
-        let varied = |key: &str| {
-            let found = self.vary.iter().flat_map(|axis| &axis.keys).find(|(own, _)| own == key);
-            found.map(|(_, values)| values).ok_or_else(|| {
-                let keys: Vec<&str> = self.keys().collect();
-                format!("{key} does not vary; the keys that do: {}", keys.join(", "))
-            })
-        };
-        let chosen = |key: &String, wanted: &toml::Value| {
-            let values = varied(key)?;
-            let each = wanted.as_array().map_or(std::slice::from_ref(wanted), Vec::as_slice);
-            match each.iter().find(|wanted| !values.iter().any(|value| is_one_of(value, wanted))) {
-                Some(missing) => Err(format!("{key} is never {missing}")),
-                None => Ok(()),
-            }
-        };
-        let compared = self.compare.iter().map(|of| ("compare", &of.at));
-        let shaped = self.shape.iter().map(|of| ("shape", &of.at));
-        let plotted = self.plot.iter().map(|of| ("plot", &of.at));
-        for (what, At(at)) in compared.chain(shaped).chain(plotted) {
-            at.iter()
-                .try_for_each(|(key, wanted)| chosen(key, wanted))
-                .map_err(|e| format!("{what}, at: {e}"))?;
-        }
-        for (key, values) in self.compare.iter().flat_map(|of| &of.shown_at) {
-            values.iter().try_for_each(|value| chosen(key, value)).map_err(|e| format!("shown_at: {e}"))?;
-        }
-        let by = self.plot.iter().map(|of| &of.by).chain(self.fit.iter().map(|of| &of.by));
-        by.flat_map(Keys::iter).try_for_each(|key| varied(key).map(drop)).map_err(|e| format!("by: {e}"))
     }
     /// How many points it has.
     pub fn points(&self) -> usize {

@@ -1,5 +1,7 @@
 //! Costs as sums: a measure is fitted as A times this and B times that, by least squares, with confidence.
 
+use std::fmt;
+
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::compare::{Results, Verdict};
@@ -30,13 +32,48 @@ pub struct Factor {
 pub struct Fitted {
     /// What was fitted, as a sentence.
     pub text: String,
-    /// Its factors.
+    /// Its factors; none where it could not be fitted.
     pub factors: Vec<Factor>,
     /// The share of the variance that it explains, from 0 to 1.
     pub explained: f64,
+    /// Why it could not be fitted.
+    pub trouble: Option<NoFit>,
 }
 
-/// Everything that an experiment fits. What has too few points is left out.
+/// Why a sum cannot be fitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoFit {
+    /// Points are still to be measured, and the others do not suffice.
+    Unmeasured,
+    /// No point has all measures and keys of the sum.
+    Unknown,
+    /// There are fewer points than terms.
+    TooFew,
+    /// Other factors fit as well.
+    Undetermined,
+}
+
+impl NoFit {
+    /// Whether the file is wrong: more runs do not help.
+    pub fn is_final(self) -> bool {
+        self != NoFit::Unmeasured
+    }
+}
+
+impl fmt::Display for NoFit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoFit::Unmeasured => "too few points were measured",
+            NoFit::Unknown => "no point has all of these measures and keys",
+            NoFit::TooFew => "there are fewer points than terms",
+            NoFit::Undetermined => {
+                "its terms cannot be told apart: at these points one is always 0, or a multiple or a sum of others"
+            }
+        })
+    }
+}
+
+/// Everything that an experiment fits.
 pub fn fits(experiment: &Experiment, results: &[Results]) -> Vec<Fitted> {
     let mut found = Vec::new();
     for fit in &experiment.fit {
@@ -49,7 +86,7 @@ pub fn fits(experiment: &Experiment, results: &[Results]) -> Vec<Fitted> {
         }
         for family in families {
             let own = results.iter().filter(|of| of.point.named(&fit.by) == family);
-            found.extend(fitted(fit, own.collect(), family.as_deref()));
+            found.push(fitted(fit, own.collect(), family.as_deref()));
         }
     }
     found
@@ -64,26 +101,12 @@ fn value(term: &Term, of: &Results) -> Option<f64> {
     term.of.iter().map(part).sum()
 }
 
-fn fitted(fit: &Fit, points: Vec<&Results>, family: Option<&str>) -> Option<Fitted> {
+fn fitted(fit: &Fit, points: Vec<&Results>, family: Option<&str>) -> Fitted {
     let row = |of: &&Results| {
         let x = fit.term.iter().map(|term| value(term, of)).collect::<Option<Vec<f64>>>()?;
         Some((x, of.measures.get(&fit.measure)?.mean))
     };
     let rows: Vec<(Vec<f64>, f64)> = points.iter().filter_map(row).collect();
-    let (values, widths, explained) = least_squares(&rows)?;
-    let factor = |(term, (value, half)): (&Term, (f64, Option<f64>))| {
-        let (value, half_width) = (value * term.scale, half.map(|half| half * term.scale));
-        let paper = term.paper.as_ref().and_then(|paper| paper.numbers().ok());
-        let paper = paper.and_then(|list| list.first().copied()).map(|paper| paper * term.paper_scale);
-        let error_percent = paper.map(|paper| (value / paper - 1.0) * 100.0);
-        let verdict = match (error_percent, term.tolerance_percent) {
-            (Some(error), Some(allowed)) if error.abs() <= allowed => Verdict::Holds,
-            (Some(_), Some(_)) => Verdict::Missed,
-            _ => Verdict::Shown,
-        };
-        Factor { name: term.name.clone(), value, half_width, paper, error_percent, verdict }
-    };
-    let factors = fit.term.iter().zip(values.into_iter().zip(widths)).map(factor).collect();
     let terms: Vec<String> = fit
         .term
         .iter()
@@ -93,20 +116,51 @@ fn fitted(fit: &Fit, points: Vec<&Results>, family: Option<&str>) -> Option<Fitt
         })
         .collect();
     let at = family.map_or_else(String::new, |family| format!(", {family}"));
-    Some(Fitted { text: format!("{} = {}{at}", fit.measure, terms.join(" + ")), factors, explained })
+    let text = format!("{} = {}{at}", fit.measure, terms.join(" + "));
+    match least_squares(&rows) {
+        Ok((values, widths, explained)) => {
+            let found = fit.term.iter().zip(values.into_iter().zip(widths));
+            let factors = found.map(|(term, (value, half))| factor(term, value, half)).collect();
+            Fitted { text, factors, explained, trouble: None }
+        }
+        Err(why) => {
+            let left = points.iter().filter(|of| of.measures.is_empty()).count();
+            let why = match (rows.len(), left) {
+                (0, left) if left < points.len() => NoFit::Unknown,
+                (_, 0) => why,
+                _ => NoFit::Unmeasured,
+            };
+            Fitted { text, factors: Vec::new(), explained: 0.0, trouble: Some(why) }
+        }
+    }
 }
 
-/// Factors, half of their intervals, and the share that is explained. None where the points do not determine them.
-fn least_squares(rows: &[(Vec<f64>, f64)]) -> Option<(Vec<f64>, Vec<Option<f64>>, f64)> {
-    let count = rows.first()?.0.len();
-    if count == 0 || count > TERMS_MAX || rows.len() < count {
-        return None;
+/// A fitted factor beside what the source prints.
+fn factor(term: &Term, value: f64, half: Option<f64>) -> Factor {
+    let (value, half_width) = (value * term.scale, half.map(|half| half * term.scale));
+    let paper = term.printed().map(|paper| paper * term.paper_scale);
+    let error_percent = paper.map(|paper| (value / paper - 1.0) * 100.0);
+    let verdict = match (error_percent, term.tolerance_percent) {
+        (Some(error), Some(allowed)) if error.abs() <= allowed => Verdict::Holds,
+        (Some(_), Some(_)) => Verdict::Missed,
+        _ => Verdict::Shown,
+    };
+    Factor { name: term.name.clone(), value, half_width, paper, error_percent, verdict }
+}
+
+/// Factors, half of their intervals, and the share that is explained.
+type Solution = (Vec<f64>, Vec<Option<f64>>, f64);
+
+fn least_squares(rows: &[(Vec<f64>, f64)]) -> Result<Solution, NoFit> {
+    let count = rows.first().ok_or(NoFit::Unmeasured)?.0.len();
+    if rows.len() < count {
+        return Err(NoFit::TooFew);
     }
     // Columns of like size keep the sums well conditioned.
     let sizes: Vec<f64> =
         (0..count).map(|column| rows.iter().map(|(x, _)| x[column].abs()).fold(0.0, f64::max)).collect();
     if sizes.contains(&0.0) {
-        return None;
+        return Err(NoFit::Undetermined);
     }
     let scaled = |x: &[f64]| x.iter().zip(&sizes).map(|(x, size)| x / size).collect::<Vec<f64>>();
     let mut products = vec![vec![0.0; count]; count];
@@ -120,7 +174,7 @@ fn least_squares(rows: &[(Vec<f64>, f64)]) -> Option<(Vec<f64>, Vec<Option<f64>>
             }
         }
     }
-    let inverse = inverse(products)?;
+    let inverse = inverse(products).ok_or(NoFit::Undetermined)?;
     let values: Vec<f64> =
         inverse.iter().map(|row| row.iter().zip(&right).map(|(a, b)| a * b).sum()).collect();
     let predicted = |x: &[f64]| scaled(x).iter().zip(&values).map(|(x, value)| x * value).sum::<f64>();
@@ -136,12 +190,14 @@ fn least_squares(rows: &[(Vec<f64>, f64)]) -> Option<(Vec<f64>, Vec<Option<f64>>
         |at: usize| t.map(|t| t * (left / freedom as f64 * inverse[at][at]).max(0.0).sqrt() / sizes[at]);
     let widths = (0..count).map(half).collect();
     let values = values.iter().zip(&sizes).map(|(value, size)| value / size).collect();
-    Some((values, widths, if all > 0.0 { 1.0 - left / all } else { 1.0 }))
+    Ok((values, widths, if all > 0.0 { 1.0 - left / all } else { 1.0 }))
 }
 
 /// The inverse of a small matrix, by Gauss and Jordan with pivots.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let count = matrix.len();
+    // What is left of a column that depends on others is a rounding error, which grows with the sums.
+    let least = 1e-12 * matrix.iter().flatten().fold(0.0, |most: f64, &value| most.max(value.abs()));
     for (number, row) in matrix.iter_mut().enumerate() {
         row.extend((0..count).map(|column| f64::from(u8::from(column == number))));
     }
@@ -150,7 +206,7 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
             (column..count).max_by(|&a, &b| matrix[a][column].abs().total_cmp(&matrix[b][column].abs()))?;
         matrix.swap(column, pivot);
         let divisor = matrix[column][column];
-        if divisor.abs() < 1e-12 {
+        if divisor.abs() <= least {
             return None;
         }
         matrix[column].iter_mut().for_each(|value| *value /= divisor);
@@ -185,7 +241,12 @@ mod tests {
         // t of 9 degrees of freedom is 2.2622.
         assert!((widths[1].unwrap() / 2.2622 - 0.1179).abs() < 1e-4, "{widths:?}");
         assert!((explained - 0.6665).abs() < 1e-4);
-        assert!(least_squares(&[(vec![1.0, 1.0], 1.0), (vec![1.0, 1.0], 2.0)]).is_none(), "not determined");
-        assert!(least_squares(&[]).is_none() && least_squares(&[(vec![0.0], 1.0)]).is_none());
+        assert_eq!(least_squares(&[(vec![1.0, 1.0], 1.0), (vec![1.0, 1.0], 2.0)]), Err(NoFit::Undetermined));
+        assert_eq!(least_squares(&[(vec![0.0], 1.0)]), Err(NoFit::Undetermined));
+        assert_eq!(least_squares(&[(vec![1.0, 2.0], 1.0)]), Err(NoFit::TooFew));
+        assert_eq!(least_squares(&[]), Err(NoFit::Unmeasured));
+        // Many points: one column is three times the other, but for rounding.
+        let rows: Vec<_> = (1..10_000).map(|x| f64::from(x) * 0.1).map(|x| (vec![x, x * 0.3], x)).collect();
+        assert_eq!(least_squares(&rows), Err(NoFit::Undetermined));
     }
 }

@@ -8,7 +8,7 @@ use inhost_inett::here::Setup;
 use inhost_inett::result::{Outcome, Repetition};
 use serde::de::DeserializeOwned;
 
-use crate::code;
+use crate::code::{self, CodeError};
 use crate::experiment::Kind;
 
 /// What was measured, by name with its unit.
@@ -54,7 +54,10 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
         }
         Kind::Code => {
             let setup: code::Setup = read(setup)?;
-            let length = setup.measure().map_err(|e| Failed(e.to_string()))?;
+            let length = setup.measure().map_err(|e| match e {
+                CodeError::NoSymbols => Failed::not_here(&e),
+                _ => Failed(e.to_string()),
+            })?;
             let found = [("code_bytes", length.code), ("variables_bytes", length.variables)];
             Ok(found.map(|(name, bytes)| (name.to_owned(), bytes as f64)).into())
         }
@@ -129,6 +132,20 @@ fn measures(outcome: &Outcome) -> Measures {
 /// Why a run failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failed(String);
+
+/// How a reason begins that lies in this machine or this program: the same setup can be measured elsewhere.
+const NOT_HERE: &str = "not measurable here: ";
+
+/// Whether this reason of a run without a result is not a failure of the experiment.
+pub fn is_not_here(why: &str) -> bool {
+    why.starts_with(NOT_HERE)
+}
+
+impl Failed {
+    fn not_here(why: &impl fmt::Display) -> Failed {
+        Failed(format!("{NOT_HERE}{why}"))
+    }
+}
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

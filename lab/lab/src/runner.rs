@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::experiment::{Experiment, Point};
-use crate::kinds::{is_parallel, measure};
+use crate::kinds::{is_not_here, is_parallel, measure};
 use crate::store::{PROGRAM, Row, Store, StoreError};
 
 /// Results that may wait to be written.
@@ -47,7 +47,7 @@ pub enum Progress<'a> {
 pub struct Summary {
     /// Runs that were made.
     pub runs: usize,
-    /// Of them, those that failed.
+    /// Of them, those that failed, without those that cannot be made here.
     pub failed: usize,
     /// Whether it was stopped before the end.
     pub is_stopped: bool,
@@ -104,7 +104,7 @@ pub fn run(
         for (point, row) in take {
             store.write(experiment, &point, &row)?;
             summary.runs += 1;
-            summary.failed += usize::from(row.result.is_err());
+            summary.failed += usize::from(row.result.as_ref().is_err_and(|why| !is_not_here(why)));
             told(Progress::Done(&point, &row));
         }
         summary.is_stopped = summary.runs < todo.len();

@@ -1,9 +1,11 @@
 //! Results on disk, in SQLite.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params, params_from_iter};
 
 use crate::experiment::{Experiment, Point};
 use crate::kinds::Measures;
@@ -12,6 +14,8 @@ use crate::kinds::Measures;
 pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 /// The layout of the file.
 const VERSION: i64 = 1;
+/// For how long another program may write.
+const WAIT: Duration = Duration::from_secs(30);
 
 /// A result.
 #[derive(Clone, PartialEq, Debug)]
@@ -39,6 +43,30 @@ impl Store {
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         Store::prepare(Connection::open(path)?)
     }
+    /// Opens one that is there, for reading only: it may be somebody else's.
+    ///
+    /// # Errors
+    /// It cannot be read, is not a file of results, or was made by a later version.
+    pub fn open_to_read(path: &Path) -> Result<Store, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        match Store::reading(Connection::open_with_flags(path, flags)?) {
+            // A run was killed, or its file copied, so that it is not at rest: see `drop`. Where no other file is beside it
+            // and none can be made, nobody writes to it.
+            Err(StoreError::Database(why)) if needs_others(&why) && !beside(path, "-wal").exists() => {
+                let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+                Store::reading(Connection::open_with_flags(immutable(path), flags)?)
+            }
+            other => other,
+        }
+    }
+    fn reading(db: Connection) -> Result<Store, StoreError> {
+        db.busy_timeout(WAIT)?;
+        match db.pragma_query_value(None, "user_version", |row| row.get(0))? {
+            VERSION => Ok(Store(db)),
+            later if later > VERSION => Err(StoreError::Version(later)),
+            _ => Err(StoreError::Strange),
+        }
+    }
     /// One that is not kept.
     ///
     /// # Errors
@@ -47,7 +75,7 @@ impl Store {
         Store::prepare(Connection::open_in_memory()?)
     }
     fn prepare(db: Connection) -> Result<Store, StoreError> {
-        db.busy_timeout(std::time::Duration::from_secs(30))?;
+        db.busy_timeout(WAIT)?;
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "NORMAL")?;
         let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -147,15 +175,55 @@ impl Store {
     /// # Errors
     /// One of them cannot be read or written.
     pub fn gather(&self, from: &Path) -> Result<usize, StoreError> {
-        // It may have to be brought to this layout.
-        drop(Store::open(from)?);
-        self.0.execute("ATTACH DATABASE ? AS other", [from.to_string_lossy()])?;
-        let count = self.0.execute("INSERT OR REPLACE INTO run SELECT * FROM other.run", []);
-        let own = self.0.execute("INSERT OR REPLACE INTO own SELECT * FROM other.own", []);
-        self.0.execute("DETACH DATABASE other", [])?;
-        own?;
-        Ok(count?)
+        let other = Store::open_to_read(from)?;
+        let all = self.0.unchecked_transaction()?;
+        let count = copy(&other.0, &all, "run", 8)?;
+        copy(&other.0, &all, "own", 2)?;
+        all.commit()?;
+        Ok(count)
     }
+}
+
+impl Drop for Store {
+    /// Makes it one file again. In WAL mode readers are not in the way of the writer, but SQLite needs other files beside it,
+    /// which a user who may only read cannot make. Where another program has it open, it stays as it is.
+    fn drop(&mut self) {
+        let _ = self.0.busy_timeout(Duration::ZERO);
+        let _ = self.0.pragma_update(None, "journal_mode", "DELETE");
+    }
+}
+
+/// Whether SQLite could not make the files that it keeps beside one in WAL mode.
+fn needs_others(why: &rusqlite::Error) -> bool {
+    matches!(why.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+}
+
+/// The path of a file beside another one.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// The URI by which SQLite reads a file as one that does not change.
+fn immutable(path: &Path) -> String {
+    let octets = path.as_os_str().as_encoded_bytes().iter();
+    let name: String = octets.map(|octet| format!("%{octet:02x}")).collect();
+    format!("file:{name}?immutable=1")
+}
+
+/// Copies the rows of a table, instead of those with the same key. How many there are.
+fn copy(from: &Connection, to: &Connection, table: &str, columns: usize) -> Result<usize, StoreError> {
+    let places = vec!["?"; columns].join(", ");
+    let mut insert = to.prepare(&format!("INSERT OR REPLACE INTO {table} VALUES ({places})"))?;
+    let mut select = from.prepare(&format!("SELECT * FROM {table}"))?;
+    let mut rows = select.query([])?;
+    let mut count = 0;
+    while let Some(row) = rows.next()? {
+        let values = (0..columns).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()?;
+        count += insert.execute(params_from_iter(values))?;
+    }
+    Ok(count)
 }
 
 /// The whole setup as text: what makes two runs the same.
@@ -179,6 +247,8 @@ pub enum StoreError {
     Result(serde_json::Error),
     /// It was made by a later version.
     Version(i64),
+    /// It is not a file of results.
+    Strange,
 }
 
 impl fmt::Display for StoreError {
@@ -186,6 +256,7 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::Database(error) => write!(f, "{error}"),
             StoreError::Result(error) => write!(f, "a result is not one: {error}"),
+            StoreError::Strange => f.write_str("it is not a file of results; inhost lab run makes one"),
             StoreError::Version(version) => write!(f, "it has version {version}, later than this program's"),
         }
     }

@@ -19,7 +19,7 @@ pub enum Swept<'a> {
     #[allow(missing_docs)]
     Begins { number: usize, of: usize, point: &'a Point },
     /// A point was measured before.
-    WasDone(&'a Point),
+    WasDone(&'a Record),
     /// A point is over and written down.
     Done(&'a Record),
 }
@@ -40,8 +40,8 @@ pub async fn run_sweep<F: Face>(
 ) -> Result<(), SweepRunError> {
     let mut failures = 0;
     for (index, point) in sweep.points().iter().enumerate() {
-        if log.has(point) {
-            told(Swept::WasDone(point));
+        if let Some(record) = log.measured(point) {
+            told(Swept::WasDone(record));
             continue;
         }
         told(Swept::Begins { number: index + 1, of: sweep.points().len(), point });

@@ -45,10 +45,20 @@ fn apply(socket: SockRef<'_>, options: &SocketOptions, is_stream: bool) -> io::R
             socket.set_tcp_nodelay(true)?;
         }
         if let Some(name) = &options.congestion {
-            socket.set_tcp_congestion(name.as_bytes())?;
+            socket.set_tcp_congestion(name.as_bytes()).map_err(|why| no_congestion(name, &why))?;
         }
     }
     Ok(())
+}
+
+fn no_congestion(name: &str, why: &io::Error) -> io::Error {
+    let said = match why.kind() {
+        io::ErrorKind::NotFound => format!(
+            "the system has no congestion control {name:?}; /proc/sys/net/ipv4/tcp_available_congestion_control lists them"
+        ),
+        _ => format!("the congestion control {name:?} cannot be set: {why}"),
+    };
+    io::Error::new(why.kind(), said)
 }
 
 impl Face for Kernel {

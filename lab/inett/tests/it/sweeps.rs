@@ -116,6 +116,15 @@ fn a_point_whose_plan_has_changed_is_measured_again() {
     }
 }
 
+/// A FIFO or /dev/zero never ends.
+#[test]
+fn a_log_that_is_not_a_regular_file_is_refused() {
+    for path in ["/dev/zero", "/dev/full", "/tmp"] {
+        let why = Log::open(path.as_ref()).unwrap_err().to_string();
+        assert!(why.contains("not a regular file"), "{path}: {why}");
+    }
+}
+
 #[test]
 fn a_sweep_runs_and_a_second_call_has_nothing_to_do() {
     let folder = Folder::new("swept");
@@ -132,7 +141,10 @@ fn a_sweep_runs_and_a_second_call_has_nothing_to_do() {
                 assert_eq!(record.error, None);
                 counts[0] += 1;
             }
-            Swept::WasDone(_) => counts[1] += 1,
+            Swept::WasDone(record) => {
+                assert!(record.outcome.is_some());
+                counts[1] += 1;
+            }
             _ => {}
         };
         super::kernel::block_on(async {

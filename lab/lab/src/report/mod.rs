@@ -14,6 +14,7 @@ use inhost_inett::statistics::Estimate;
 use crate::compare::{Compared, Results, Shaped, Verdict, compare, results, shapes};
 use crate::experiment::Experiment;
 use crate::fit::{Factor, Fitted, fits};
+use crate::kinds::is_not_here;
 use crate::store::{Store, StoreError};
 
 pub use curves::{CurveError, png, svg};
@@ -87,9 +88,23 @@ impl Chapter {
             + self.shaped.iter().filter(|of| of.verdict == verdict).count()
             + self.fitted.iter().flat_map(|of| &of.factors).filter(|of| of.verdict == verdict).count()
     }
+    /// How many sums cannot be fitted, whatever is still to be measured.
+    pub fn unfitted(&self) -> usize {
+        let trouble = self.fitted.iter().filter_map(|of| of.trouble);
+        trouble.filter(|why| why.is_final()).count()
+    }
+    /// Why runs cannot be made here, each reason once.
+    pub fn not_here(&self) -> BTreeSet<&str> {
+        let all = self.results.iter().flat_map(|of| &of.failures).map(String::as_str);
+        all.filter(|why| is_not_here(why)).collect()
+    }
     /// Whether anything was measured.
     pub fn is_measured(&self) -> bool {
         self.results.iter().any(|of| !of.measures.is_empty())
+    }
+    /// Whether anything was measured, or cannot be here.
+    pub fn is_told(&self) -> bool {
+        self.is_measured() || !self.not_here().is_empty()
     }
     /// The measures that its table shows.
     pub fn measures(&self) -> Vec<String> {
@@ -139,7 +154,8 @@ impl Chapter {
             let label = if of.point.label.is_empty() { "the setup" } else { &of.point.label };
             let _ = writeln!(text, "  {label}: {}", values.collect::<Vec<_>>().join(", "));
             for why in &of.failures {
-                let _ = writeln!(text, "    failed: {why}");
+                let failed = if is_not_here(why) { "" } else { "failed: " };
+                let _ = writeln!(text, "    {failed}{why}");
             }
         }
         text
@@ -169,6 +185,9 @@ impl Chapter {
                 let _ = writeln!(text, "               {}", of.note);
             }
         }
+        for why in self.not_here() {
+            let _ = writeln!(text, "  {why}");
+        }
         for of in &self.shaped {
             let values: Vec<String> = of.values.iter().map(|&value| figure(value)).collect();
             let _ = writeln!(text, "  {:<12} {}: {}", of.verdict.to_string(), of.text, values.join(", "));
@@ -178,7 +197,11 @@ impl Chapter {
             let _ = writeln!(text, "  what is unknown is not among the measures: {names}");
         }
         for of in &self.fitted {
-            let _ = writeln!(text, "  {}; explains {:.2} %", of.text, of.explained * 100.0);
+            match of.trouble {
+                Some(why) => writeln!(text, "  not fitted   {}: {why}", of.text),
+                None => writeln!(text, "  {}; explains {:.2} %", of.text, of.explained * 100.0),
+            }
+            .unwrap_or_default();
             for factor in &of.factors {
                 let _ = writeln!(text, "  {:<12} {}", factor.verdict.to_string(), factor.text());
             }

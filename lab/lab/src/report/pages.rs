@@ -29,10 +29,10 @@ const SETS: [(Set, &str); 4] = [
     (Set::Own, "Own experiments"),
 ];
 
-/// Of a set, the chapters that were measured, with their pictures.
+/// Of a set, the chapters of which there is something to tell, with their pictures.
 fn of_set<'a>(chapters: &'a [Chapter], drawn: &'a [Pictures], set: Set) -> Vec<(&'a Chapter, &'a Pictures)> {
     let all = chapters.iter().zip(drawn);
-    all.filter(|(chapter, _)| chapter.experiment.set == set && chapter.is_measured()).collect()
+    all.filter(|(chapter, _)| chapter.experiment.set == set && chapter.is_told()).collect()
 }
 
 /// How many figures hold, and how many are missed.
@@ -70,7 +70,7 @@ pub fn html(chapters: &[Chapter], drawn: &[Pictures], made: &Made) -> String {
                     "Experiments on the machines of then run in virtual time: the same seed gives the same figure to the bit."
                 }
                 nav { ul {
-                    @for chapter in chapters.iter().filter(|chapter| chapter.is_measured()) {
+                    @for chapter in chapters.iter().filter(|chapter| chapter.is_told()) {
                         li { a href={ "#" (chapter.experiment.name) } { (chapter.experiment.title) } }
                     }
                 } }
@@ -106,17 +106,20 @@ fn section(chapter: &Chapter, pictures: &Pictures) -> Markup {
                 }
                 @for note in notes(chapter) { p.note { (note) } }
             }
+            @for why in chapter.not_here() { p.note { (why) } }
             @if !chapter.shaped.is_empty() {
                 ul { @for of in &chapter.shaped {
                     li { (of.text) ": " (values(of)) " " span class=(class(of.verdict)) { (of.verdict.to_string()) } }
                 } }
             }
-            @for of in &chapter.fitted {
+            @for of in &chapter.fitted { @if let Some(why) = of.trouble {
+                p.missed { "Not fitted: " (of.text) ": " (why) }
+            } @else {
                 p { "Fitted by least squares: " (of.text) ". It explains " (format!("{:.2}", of.explained * 100.0)) " % of the variance." }
                 ul { @for factor in &of.factors {
                     li { (factor.text()) " " span class=(class(factor.verdict)) { (factor.verdict.to_string()) } }
                 } }
-            }
+            } }
             (table(chapter))
         }
     }
@@ -218,6 +221,9 @@ pub fn markdown(chapters: &[Chapter], drawn: &[Pictures], made: &Made) -> String
             for note in notes(chapter) {
                 let _ = write!(text, "\n{note}\n");
             }
+            for why in chapter.not_here() {
+                let _ = write!(text, "\n{why}\n");
+            }
             for of in &chapter.shaped {
                 let _ = write!(text, "\n- {}: {}: **{}**", of.text, values(of), of.verdict);
             }
@@ -225,6 +231,10 @@ pub fn markdown(chapters: &[Chapter], drawn: &[Pictures], made: &Made) -> String
                 text.push('\n');
             }
             for of in &chapter.fitted {
+                if let Some(why) = of.trouble {
+                    let _ = write!(text, "\nNot fitted: {}: {why}\n", of.text);
+                    continue;
+                }
                 let _ = write!(
                     text,
                     "\nFitted by least squares: {}, which explains {:.2} % of the variance.\n\n",

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use inhost_lab::EXPERIMENTS;
 use inhost_lab::compare::{Verdict, results, shapes};
 use inhost_lab::experiment::{Experiment, Kind, Set};
+use inhost_lab::fit::NoFit;
 use inhost_lab::kinds::measure;
 use inhost_lab::report::{Chapter, Made, svg, write};
 use inhost_lab::runner::{Progress, RunOptions, Summary, run};
-use inhost_lab::store::Store;
+use inhost_lab::store::{PROGRAM, Row, Store};
 
 fn experiments() -> Vec<Experiment> {
     EXPERIMENTS.iter().map(|(name, text)| Experiment::from_toml(name, text).unwrap()).collect()
@@ -94,6 +95,7 @@ fn every_judged_figure_of_the_papers_holds_and_the_same_seed_gives_the_same_byte
             "{}",
             chapter.compared_text()
         );
+        assert_eq!(chapter.unfitted(), 0, "{}", chapter.compared_text());
         has_pictures(&chapter);
         judged += chapter.count(Verdict::Holds);
     }
@@ -270,6 +272,33 @@ fn a_key_or_a_value_that_is_never_there_is_refused() {
         ("[[compare]]\nmeasure = 'x'\nvalue = [1, 2]\nalong = [1, 3]", "is never one of the values of along"),
         ("[[compare]]\nmeasure = 'x'\npaper = 'mit.nothing'", "value = NUMBER"),
         ("[[plot]]\nx = 'a'\ny = ['b']\nby = 'load'\nx_label = ''\ny_label = ''", "load does not vary"),
+        ("[[compare]]\nmeasure = 'x'", "compare x: give paper = \"PATH\" or value = NUMBER"),
+        (
+            "[[compare]]\nmeasure = 'x'\nvalue = 1\npaper = 'a'",
+            "compare x: give paper or value, and not both",
+        ),
+        ("[[compare]]\nmeasure = 'x'\nvalue = nan", "compare x: value is NaN; give a finite number"),
+        ("[[compare]]\nmeasure = 'x'\nvalue = inf", "value is inf"),
+        ("[[compare]]\nmeasure = 'x'\nvalue = 1\ntolerance = -5", "tolerance = -5: give a number from 0 on"),
+        ("[[compare]]\nmeasure = 'x'\nvalue = 1\ntolerance_percent = nan", "tolerance_percent = NaN"),
+        (
+            "[[compare]]\nmeasure = 'x'\nvalue = 1\ntolerance = 5\ntolerance_percent = 5",
+            "tolerance or tolerance_percent, and not both",
+        ),
+        ("[[shape]]\nmeasure = 'x'\nis = 'between'", "shape x: is = \"between\" needs range = [LEAST, MOST]"),
+        ("[[shape]]\nmeasure = 'x'\nis = 'between'\nrange = [1, 2, 3]", "give two numbers"),
+        ("[[shape]]\nmeasure = 'x'\nis = 'between'\nrange = [5000, 1]", "the least and the most"),
+        ("[[shape]]\nmeasure = 'x'\nis = 'rises'\nrange = [1, 2]", "range belongs to is = \"between\""),
+        ("[[shape]]\nmeasure = 'x'\nis = 'rises'\nslack_percent = -1", "slack_percent = -1"),
+        (
+            "[[shape]]\nmeasure = 'x'\nis = 'rises'\nat = { 'program.arrivals_per_s' = 2 }",
+            "need at least 2 points, and it has 1",
+        ),
+        ("[[fit]]\nmeasure = 'x'\nterm = []", "fit x: give 1 to 4 [[fit.term]]"),
+        (
+            "[[fit]]\nmeasure = 'x'\n[[fit.term]]\nname = 'A'\nvalue = 1\npaper = 'a'",
+            "fit x: A: give paper or value, and not both",
+        ),
     ] {
         let error = with(more).unwrap_err();
         assert!(error.contains(why), "{why}: {error}");
@@ -298,6 +327,74 @@ fn figures_of_ones_own_are_judged_at_some_points_and_unknown_measures_are_told()
         [Verdict::Holds, Verdict::Unknown]
     );
     assert_eq!(chapter.count(Verdict::Holds), 3, "{}", chapter.compared_text());
+}
+
+#[test]
+fn a_sum_that_cannot_be_fitted_says_so() {
+    let term = |name: &str, of: &str| format!("[[fit.term]]\nname = '{name}'\nof = ['{of}']\n");
+    let key = "program.arrivals_per_s";
+    let experiment = with(&format!(
+        "[[fit]]\nmeasure = 'delay_mean_ms'\n{}{}[[fit]]\nmeasure = 'delay_mean_ms'\n{}[[fit]]\nmeasure = 'dleay'\n{}",
+        term("A", key),
+        term("B", key),
+        term("C", key),
+        term("D", key)
+    ))
+    .unwrap();
+    let store = Store::in_memory().unwrap();
+    let unmeasured = Chapter::new(experiment.clone(), &store).unwrap();
+    assert_eq!((unmeasured.unfitted(), unmeasured.fitted[0].trouble), (0, Some(NoFit::Unmeasured)));
+    all(&experiment, &store);
+    let chapter = Chapter::new(experiment, &store).unwrap();
+    let troubles: Vec<_> = chapter.fitted.iter().map(|of| of.trouble).collect();
+    assert_eq!(troubles, [Some(NoFit::Undetermined), None, Some(NoFit::Unknown)]);
+    assert_eq!(chapter.unfitted(), 2);
+    let folder = Folder::new("unfitted");
+    write(&folder.0, &[chapter], &Made::default()).unwrap();
+    for page in ["report.html", "report.md"] {
+        let text = std::fs::read_to_string(folder.0.join(page)).unwrap();
+        assert!(text.contains("its terms cannot be told apart"), "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_here_is_told_and_is_not_a_failure() {
+    let (experiment, store) = (with("").unwrap(), Store::in_memory().unwrap());
+    all(&experiment, &store);
+    let point = experiment.point(1);
+    let why = "not measurable here: this program has no symbols";
+    let result = Err(why.to_owned());
+    let row = Row { point: 1, seed: 1, result, took_ms: 0, version: PROGRAM.to_owned() };
+    store.write(&experiment, &point, &row).unwrap();
+    let chapter = Chapter::new(experiment, &store).unwrap();
+    assert_eq!(chapter.not_here().into_iter().collect::<Vec<_>>(), [why]);
+    assert!(chapter.compared_text().contains(why) && chapter.text().contains(why));
+    assert!(!chapter.text().contains("failed"), "{}", chapter.text());
+    let folder = Folder::new("not-here");
+    write(&folder.0, &[chapter], &Made::default()).unwrap();
+    for page in ["report.html", "report.md"] {
+        assert!(std::fs::read_to_string(folder.0.join(page)).unwrap().contains(why), "{page}");
+    }
+}
+
+#[test]
+fn results_are_read_without_a_file_beside_them() {
+    let folder = Folder::new("read-only");
+    let path = folder.0.join("lab.sqlite");
+    assert!(Store::open_to_read(&path).is_err(), "it makes none");
+    let experiment = with("").unwrap();
+    let store = Store::open(&path).unwrap();
+    all(&experiment, &store);
+    // While it is written, and after it.
+    assert_eq!(csv(&experiment, &Store::open_to_read(&path).unwrap()).lines().count(), 5);
+    drop(store);
+    let store = Store::open_to_read(&path).unwrap();
+    assert_eq!(csv(&experiment, &store).lines().count(), 5);
+    assert!(store.keep("name", "text").is_err());
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
+    std::fs::write(folder.0.join("empty"), "").unwrap();
+    let why = Store::open_to_read(&folder.0.join("empty")).err().unwrap().to_string();
+    assert!(why.contains("not a file of results"), "{why}");
 }
 
 #[test]
