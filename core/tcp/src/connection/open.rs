@@ -39,11 +39,9 @@ impl Connection {
     }
     #[inline]
     fn new(config: &Arc<Config>, open: Open, state: TcpState, now: Instant) -> Connection {
-        let initial = open.initial_sequence;
         let path_mss = open.path_mtu_mss.min(config.mss_limit_bytes).max(LEAST_MSS);
         let common = Common::new(config, state, &open, path_mss);
-        let stamp = common.timestamp(now);
-        let mut sender = Sender::new(config, initial, path_mss, stamp, now);
+        let mut sender = Sender::new(config, open.initial_sequence, path_mss, common.timestamp(now), now);
         if open.fast_open.is_some() || open.syn_data_mss > 0 {
             sender.offer_fast_open(open.fast_open, open.syn_data_mss.min(path_mss));
         }

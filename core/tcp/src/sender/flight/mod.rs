@@ -115,7 +115,7 @@ impl Flight {
             next = Some(record.end);
             total += u64::from(record.bytes());
         }
-        require(total < 1 << 31 && self.sums == sums::of(&self.records), "the sums of a flight")
+        require(total < 1 << 31 && self.sums == Sums::of(&self.records), "the sums of a flight")
     }
     /// Bytes of all records.
     pub fn record_bytes(&self) -> u32 {
@@ -276,7 +276,7 @@ impl Flight {
     /// Makes one of a record and the next, which are of one state; false when there is none.
     fn join_next(&mut self, index: usize) -> bool {
         let Some(next) = self.records.remove(index + 1) else { return false };
-        sums::remove(&mut self.sums, &next);
+        self.sums.remove(&next);
         self.change(index, |record| {
             record.end = next.end;
             (record.ends_burst, record.closed) = (next.ends_burst, next.closed);
@@ -330,7 +330,7 @@ impl Flight {
         for record in self.records.iter_mut().filter(|record| record.state == State::Lost) {
             record.state = State::InFlight;
         }
-        self.sums = sums::of(&self.records);
+        self.sums = Sums::of(&self.records);
         let again =
             self.records.iter().filter(|record| record.retransmitted && record.state == State::InFlight);
         self.retransmissions.clear();
@@ -348,7 +348,7 @@ impl Flight {
                 (record.state, record.retransmitted) = (State::InFlight, true);
             }
         }
-        self.sums = sums::of(&self.records);
+        self.sums = Sums::of(&self.records);
         self.seen = Default::default();
         if let Some(first) = self.records.front() {
             self.scan_from = first.start;
@@ -392,7 +392,7 @@ impl Flight {
             (record.ends_burst, record.closed) = (false, false);
         });
         let rest = Record { start: at, ..record };
-        sums::add(&mut self.sums, &rest);
+        self.sums.add(&rest);
         self.records.insert(index + 1, rest);
         if rest.retransmitted && rest.state == State::InFlight {
             // Its place in the queue of time went with the first half.
@@ -404,15 +404,15 @@ impl Flight {
     #[inline]
     fn change(&mut self, index: usize, change: impl FnOnce(&mut Record)) {
         if let Some(record) = self.records.get_mut(index) {
-            sums::remove(&mut self.sums, record);
+            self.sums.remove(record);
             change(record);
-            sums::add(&mut self.sums, record);
+            self.sums.add(record);
         }
     }
     #[inline]
     fn pop_first(&mut self) {
         if let Some(record) = self.records.pop_front() {
-            sums::remove(&mut self.sums, &record);
+            self.sums.remove(&record);
         }
     }
 }

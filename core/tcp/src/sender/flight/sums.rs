@@ -15,27 +15,28 @@ pub(super) struct Sums {
     pub resent_bytes: u32,
 }
 
-/// The sums over `records`.
-pub(super) fn of(records: &VecDeque<Record>) -> Sums {
-    let mut sums = Sums::default();
-    records.iter().for_each(|record| add(&mut sums, record));
-    sums
-}
-pub(super) fn add(sums: &mut Sums, record: &Record) {
-    apply(sums, u32::add_assign, record);
-}
-pub(super) fn remove(sums: &mut Sums, record: &Record) {
-    apply(sums, u32::sub_assign, record);
-}
-#[inline]
-fn apply(sums: &mut Sums, change: impl Fn(&mut u32, u32), record: &Record) {
-    if record.ends_burst {
-        change(&mut sums.bursts, 1);
+impl Sums {
+    pub fn of(records: &VecDeque<Record>) -> Sums {
+        let mut sums = Sums::default();
+        records.iter().for_each(|record| sums.add(record));
+        sums
     }
-    match record.state {
-        State::InFlight if record.retransmitted => change(&mut sums.resent_bytes, record.bytes()),
-        State::InFlight => {}
-        State::Sacked => change(&mut sums.sacked_bytes, record.bytes()),
-        State::Lost => change(&mut sums.lost_bytes, record.bytes()),
+    pub fn add(&mut self, record: &Record) {
+        self.apply(u32::add_assign, record);
+    }
+    pub fn remove(&mut self, record: &Record) {
+        self.apply(u32::sub_assign, record);
+    }
+    #[inline]
+    fn apply(&mut self, change: impl Fn(&mut u32, u32), record: &Record) {
+        if record.ends_burst {
+            change(&mut self.bursts, 1);
+        }
+        match record.state {
+            State::InFlight if record.retransmitted => change(&mut self.resent_bytes, record.bytes()),
+            State::InFlight => {}
+            State::Sacked => change(&mut self.sacked_bytes, record.bytes()),
+            State::Lost => change(&mut self.lost_bytes, record.bytes()),
+        }
     }
 }
