@@ -6,13 +6,10 @@ use crate::output::print;
 use crate::peep::ending::Ending;
 use crate::through::open_host;
 use inhost_layers::draw::{self, Line};
-use inhost_layers::{Mode, Report};
+use inhost_layers::{Mode, ONE_ROUND_IN, Report};
 use inhost_runtime::control::{self, Client};
 use serde_json::{Value, json};
 use std::path::Path;
-
-/// One round in so many is measured for a time, where nothing else is asked for.
-const ONE_IN: u32 = 64;
 
 /// Runs the command.
 pub fn run(arguments: &Layers) -> Result<(), Failure> {
@@ -40,7 +37,7 @@ pub fn run(arguments: &Layers) -> Result<(), Failure> {
             let before = ask(&mut client, &json!({"op": "layers"}))?;
             // A signal ends the measurement early, and the instrument is as it was before then, too.
             let ending = Ending::new(Some(seconds))?;
-            let one_in = arguments.one_in.unwrap_or(ONE_IN);
+            let one_in = arguments.one_in.unwrap_or(ONE_ROUND_IN);
             let measured = Layers { one_in: Some(one_in), ..arguments.clone() };
             ask(&mut client, &change(&measured, Some(mode.unwrap_or(Mode::Sampled)), true))?;
             ending.pass();

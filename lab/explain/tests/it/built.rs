@@ -240,7 +240,6 @@ fn a_full_accept_queue() {
     assert_eq!((verdict.vantage, verdict.cause), (Vantage::Server, Cause::AcceptQueue));
 }
 
-/// The answer to a SYN came after a second, on a path that is far shorter, at the client and at the server.
 /// Rounds of ten full segments and one of `last_bytes`; the third segment of the handshake comes `answer_us` after the second, and
 /// each round so long after the acknowledgment of the one before.
 fn rounds(answer_us: [u64; 2], last_bytes: u32) -> Verdict {
@@ -286,6 +285,7 @@ fn who_only_reports_exchanges_nothing() {
     assert!(verdict.remedy.contains("application"));
 }
 
+/// The answer to a SYN came after a second, on a path that is far shorter, at the client and at the server.
 #[test]
 fn a_late_answer_to_a_syn_was_lost_unless_the_server_was_slow() {
     let opened = |answered_us: u64, near_us: u64, far_us: u64| {
