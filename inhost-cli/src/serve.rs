@@ -38,6 +38,7 @@ use inhost_runtime::{
 use inhost_stack::{DuplicateDetection, StackConfig};
 use serde_json::json;
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Write};
 use std::rc::Rc;
 use tracing::{error, info, warn};
@@ -186,14 +187,18 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         };
         or(async { Event::Signal(signals.next().await) }, or(shutdown, or(asked, again)))
     };
-    let mut event = runtime.run(next()).map_err(cannot_wait)?;
+    // What was asked while the configuration was read.
+    let mut asked = VecDeque::new();
     let mut was_handed_over = false;
     loop {
+        let event = match asked.pop_front() {
+            Some(event) => event,
+            None => runtime.run(next()).map_err(cannot_wait)?,
+        };
         match event {
             Event::Shutdown | Event::Signal(Signal::Interrupt | Signal::Terminate) => break,
             Event::ListenAgain => {
                 ports_wait.set(handover::listen_again(&mut links).is_err());
-                event = runtime.run(next()).map_err(cannot_wait)?;
                 continue;
             }
             Event::HandOver(request) => {
@@ -203,12 +208,12 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
                     Ok(successor) => {
                         let limit = Duration::from_secs(config.take_over_s);
                         let ready = async { Ok(successor.is_ready().await) };
-                        let asked = async { Err(signals.next().await) };
+                        let signal = async { Err(signals.next().await) };
                         let late = async {
                             host.sleep(limit).await;
                             Ok(false)
                         };
-                        let ready = runtime.run(or(ready, or(asked, late))).map_err(cannot_wait)?;
+                        let ready = runtime.run(or(ready, or(signal, late))).map_err(cannot_wait)?;
                         if ready == Ok(true) {
                             requests.refuse();
                             let connections = host.open_connections();
@@ -225,12 +230,10 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
                             ports_wait.set(true);
                         }
                         if let Err(signal) = ready {
-                            event = Event::Signal(signal);
-                            continue;
+                            asked.push_front(Event::Signal(signal));
                         }
                     }
                 }
-                event = runtime.run(next()).map_err(cannot_wait)?;
                 continue;
             }
             Event::Signal(_) => {}
@@ -239,14 +242,15 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let (flags, kinds) = (flags.clone(), services.kinds());
         let reading = blocking::unblock(move || Again::read(&flags, has_file, &kinds));
         // Further requests meanwhile are served next, but for that to end: a disk may never answer.
-        let (mut reading, mut asked) = (std::pin::pin!(reading), None);
+        let mut reading = std::pin::pin!(reading);
+        let mut is_asked_again = false;
         let again = loop {
             let early = or(async { Err(reading.as_mut().await) }, async { Ok(next().await) });
             match runtime.run(early).map_err(cannot_wait)? {
                 Err(again) => break Some(again),
-                Ok(later @ (Event::Signal(Signal::Hangup) | Event::HandOver(_) | Event::ListenAgain)) => {
-                    asked = Some(later);
-                }
+                Ok(Event::ListenAgain) => ports_wait.set(handover::listen_again(&mut links).is_err()),
+                Ok(later @ Event::HandOver(_)) => asked.push_back(later),
+                Ok(Event::Signal(Signal::Hangup)) => is_asked_again = true,
                 Ok(_) => break None,
             }
         };
@@ -254,10 +258,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         reload(again, &mut config, &services);
         runtime.set_busy_poll(config.busy_poll()?);
         notify::ready();
-        event = match asked {
-            Some(asked) => asked,
-            None => runtime.run(next()).map_err(cannot_wait)?,
-        };
+        if is_asked_again {
+            asked.push_front(Event::Signal(Signal::Hangup));
+        }
     }
     let mut limit = Duration::from_secs(config.shutdown_s);
     if was_handed_over {
