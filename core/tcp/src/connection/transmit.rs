@@ -119,10 +119,10 @@ impl Connection {
         out: &mut O,
         env: &mut Environment<'_>,
     ) -> bool {
-        let header = self.header_of(next, full_bytes, env);
+        let mut header = self.header_of(next, full_bytes, env);
         let ecn = self.sender.ecn_of(&self.common, next);
         let (lent, taken) =
-            self.sender.lend_segment(&self.common, next, &header, ecn, (wants_sums, shares), out);
+            self.sender.lend_segment(&self.common, next, &mut header, ecn, (wants_sums, shares), out);
         let sent = SegmentSent {
             socket: env.socket(),
             sequence: header.sequence,

@@ -11,7 +11,7 @@ use crate::sender::reduction::{RateReduction, UndoState};
 use alloc::boxed::Box;
 use inhost_base::{Duration, Instant};
 use inhost_buf::{BlockLayout, SendQueue};
-use inhost_congestion::{Pacer, RateSample};
+use inhost_congestion::{Pacer, RateSample, SampleBuilder};
 use inhost_wire::tcp::FastOpenCookie;
 
 /// Segments of this length or more are written so that each lies in one piece, with hardware checksums or without.
@@ -138,11 +138,7 @@ impl SendBuffers {
     }
     /// What an acknowledgment showed of the rate of delivery.
     #[inline]
-    pub fn sample_rate(
-        &mut self,
-        builder: &inhost_congestion::SampleBuilder,
-        now: Instant,
-    ) -> Option<inhost_congestion::RateSample> {
+    pub fn sample_rate(&mut self, builder: &SampleBuilder, now: Instant) -> Option<RateSample> {
         let least = self.flight.rack.least_round_trip().unwrap_or(Duration::ZERO);
         let sample = self.flight.rates.sample(builder, least, now)?;
         // An application that had too little to send shows at least so much.
@@ -154,6 +150,7 @@ impl SendBuffers {
         Some(sample)
     }
 }
+
 impl Sender {
     /// Where the next segments will probably begin and end.
     #[inline]

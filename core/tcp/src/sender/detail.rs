@@ -34,9 +34,7 @@ impl Sender {
             buffer_bytes: sender.send_buffer_bytes(common),
             not_sent_bytes: sender.not_sent_bytes(common),
             in_flight_bytes: sender.in_flight_bytes(),
-            oldest_in_flight_ns: buffers
-                .and_then(|buffers| buffers.flight.first())
-                .map(|first| ns(now.since(first.sent_at))),
+            oldest_in_flight_ns: buffers.and_then(|b| b.flight.first()).map(|one| ns(now.since(one.sent_at))),
             since_sent_ns: ns(now.since(sender.sent_at)),
             acknowledged_bytes: sender.acknowledged_bytes(),
             retransmitted_segments: history.retransmitted_segments,
@@ -72,8 +70,7 @@ impl Sender {
             timeouts: history.timeouts,
             sacked_bytes: sender.sacked_bytes(),
             lost_bytes: buffers.map_or(0, |buffers| buffers.flight.lost_bytes()),
-            retransmitted_in_flight_bytes: buffers
-                .map_or(0, |buffers| buffers.flight.retransmitted_in_flight_bytes()),
+            retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
             reordering_segments: sender.reordering_segments(common),
             reordering_window_ns: window.map_or(0, ns),
             reordering_was_seen: buffers.is_some_and(|buffers| buffers.flight.rack.reordering_seen),
@@ -81,9 +78,7 @@ impl Sender {
             duplicate_sacks: history.duplicate_sacks,
             tests_timeout: recovery.forward,
             tail_probe_is_out: buffers.is_some_and(|buffers| buffers.tail_probe.is_out()),
-            rate_reduction_bytes: buffers
-                .filter(|_| recovery.reduces())
-                .map(|buffers| buffers.reduction.figures()),
+            rate_reduction_bytes: buffers.filter(|_| recovery.reduces()).map(|b| b.reduction.figures()),
         }
     }
     pub fn round_trip_detail(&self, common: &Common, receiver: Option<Duration>) -> RoundTripDetail {

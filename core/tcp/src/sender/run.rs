@@ -24,12 +24,13 @@ impl Sender {
             _ => Slices::EMPTY,
         }
     }
-    /// Gives any segment, or run of segments, to `out`: how much payload it was lent, and how much of that it took.
+    /// Gives any segment, or run of segments, to `out`: how much payload it was lent, and how much of that it took. Where the data
+    /// lies in more buffers than can be lent at once, the rest is sent next, and with it what `header` says of its end.
     pub fn lend_segment<O: SegmentOutput + ?Sized>(
         &mut self,
         common: &Common,
         next: Next,
-        header: &Header,
+        header: &mut Header,
         ecn: Ecn,
         (wants_sums, shares): (bool, bool),
         out: &mut O,
@@ -50,6 +51,11 @@ impl Sender {
             _ => (Slices::EMPTY, None),
         };
         let lent = payload.len() as u32;
+        if let Next::Data(data) = next
+            && lent < data.length
+        {
+            header.flags.remove(ENDS);
+        }
         let taken = match shareable {
             Some(shareable) => out.shared(header, payload, shareable, ecn),
             None => out.segment(header, payload, ecn),
@@ -128,12 +134,15 @@ impl Sender {
 /// Maximum number of segments whose payload sums are looked up; further sums are computed.
 const SUMS: usize = 48;
 
+/// What a segment says of the data's end.
+const ENDS: Flags = Flags::FIN.union(Flags::PSH);
+
 /// Gives `data`, which begins `offset` bytes into the queue, to the device. Returns the bytes that it was lent, and those that it
 /// took.
 #[inline(never)]
 fn lend_run<O: SegmentOutput + ?Sized>(
     data: Data,
-    header: &Header,
+    header: &mut Header,
     (send, offset): (&mut SendQueue, usize),
     ecn: Ecn,
     out: &mut O,
@@ -151,13 +160,12 @@ fn lend_run<O: SegmentOutput + ?Sized>(
     if lent == data.length {
         return (lent, out.large(header, payload, data.gso_size as u16, sums, ecn));
     }
-    // The data lies in more buffers than can be lent at once: the rest is sent next.
-    let header = Header { flags: header.flags.difference(Flags::FIN | Flags::PSH), ..*header };
+    header.flags.remove(ENDS);
     let taken = match lent / data.gso_size {
-        0 => out.segment(&header, payload, ecn).map(|()| lent),
+        0 => out.segment(header, payload, ecn).map(|()| lent),
         whole => {
             let bytes = whole * data.gso_size;
-            out.large(&header, payload.part(0, bytes as usize), data.gso_size as u16, sums, ecn)
+            out.large(header, payload.part(0, bytes as usize), data.gso_size as u16, sums, ecn)
         }
     };
     (lent, taken)

@@ -2,6 +2,7 @@
 
 use super::trial::*;
 use crate::{Changes, Config, ConnectionError, ConnectionOption, ResetReply, SendHow, StreamError};
+use bytes::Bytes;
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
 
@@ -36,6 +37,30 @@ fn we_close_first() {
     assert_eq!((trial.connection.error(), trial.connection.deadline()), (None, Instant::FAR_FUTURE));
     assert!(trial.changed().contains(Changes::CLOSED));
     trial.nothing();
+}
+
+#[test]
+fn the_fin_follows_data_that_lies_in_many_buffers() {
+    for (buffers, buffer_bytes) in [(6, 100), (12, 250), (9, 900)] {
+        let mut trial = Trial::established(plain());
+        trial.link_room = 0;
+        let stream = pattern(0, buffers * buffer_bytes);
+        for piece in stream.chunks(buffer_bytes) {
+            let mut piece = Bytes::copy_from_slice(piece);
+            trial.connection.lend(&mut piece, SendHow::default(), lend!(trial)).unwrap();
+            assert!(piece.is_empty());
+        }
+        trial.close();
+        trial.link_room = usize::MAX;
+        trial.round();
+        let mut came: Vec<u8> = Vec::new();
+        while let Some(sent) = trial.sent.pop_front() {
+            assert_eq!(sent.at() as usize, 1 + came.len());
+            came.extend(&sent.payload);
+            assert_eq!(sent.flags().fin(), came.len() == stream.len());
+        }
+        assert!(came == stream);
+    }
 }
 
 #[test]

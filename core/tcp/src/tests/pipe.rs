@@ -6,6 +6,7 @@ use crate::{
     Config, CongestionChoice, Connection, Ecn, EcnMode, Environment, Header, Open, SegmentOutput, SendHow,
     StreamError,
 };
+use bytes::Bytes;
 use inhost_base::{Duration, Instant, Key, Random, Sequence};
 use inhost_buf::{Full, Pool, Slices};
 use inhost_event::{Ignore, TcpState};
@@ -190,6 +191,28 @@ macro_rules! env_of {
     };
 }
 
+/// Writes by reference, in pieces of which a segment has too many to be lent at once.
+fn lend(
+    connection: &mut Connection,
+    bytes: &[u8],
+    how: SendHow,
+    env: &mut Environment<'_>,
+) -> Result<usize, StreamError> {
+    let mut taken = 0;
+    for piece in bytes.chunks(200) {
+        let mut piece = Bytes::copy_from_slice(piece);
+        match connection.lend(&mut piece, how, env) {
+            Ok(count) => taken += count,
+            Err(StreamError::WouldBlock) if taken > 0 => break,
+            Err(error) => return Err(error),
+        }
+        if !piece.is_empty() {
+            break;
+        }
+    }
+    Ok(taken)
+}
+
 impl Run {
     fn new(seed: u64, faults: Option<Faults>, bytes: [usize; 2]) -> Run {
         let mut random = Random::from_number(seed);
@@ -350,7 +373,11 @@ impl Run {
         if sent < to_send {
             let size = if eager { to_send } else { 1 + self.random.public_below(5000) as usize };
             let bytes = pattern(sent, size.min(to_send - sent).min(connection.sender().writable_bytes() + 1));
-            match connection.send(&bytes, how, env_of!(self, i)) {
+            let written = match self.seed % 3 == 2 {
+                true => lend(&mut connection, &bytes, how, env_of!(self, i)),
+                false => connection.send(&bytes, how, env_of!(self, i)),
+            };
+            match written {
                 Ok(taken) => self.ends[i].sent += taken,
                 Err(StreamError::WouldBlock) => {}
                 Err(error) => panic!("seed {}: {error}", self.seed),
