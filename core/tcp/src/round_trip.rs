@@ -97,7 +97,7 @@ impl RoundTrip {
         let margin = self.variation().times(4).max(config.min_retransmission_timeout);
         (self.smoothed + margin).min(config.max_retransmission_timeout)
     }
-    /// The time-out as it stands (RFC 6298 §5.5).
+    /// The time-out as it stands, with its back-off.
     // spec: RFC9293 MUST-19 (exponential back-off); RFC6298 1-1, 2.5-1
     pub fn timeout(&self, config: &Config) -> Duration {
         self.timeout_after(self.backoff, config)
@@ -125,7 +125,7 @@ impl RoundTrip {
     pub fn revert_back_off(&mut self) {
         self.backoff -= 1;
     }
-    /// The timer expired.
+    /// The timer expired: the time-out doubles (RFC 6298 §5.5).
     // spec: RFC6298 5-4
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);

@@ -135,7 +135,7 @@ impl Receiver {
             _ => {}
         }
         if coming.bytes >= GROWING_BYTES {
-            self.grow_window(common, coming.bytes);
+            self.tell_of_growth(common, coming.bytes);
         }
     }
     /// Data arrived: its acknowledgment is due now, or is delayed so that it covers more (MIT §3.3, RFC 9293 §3.8.6.3).
@@ -252,7 +252,7 @@ impl Receiver {
         self.ack_timing.pushes = (self.ack_timing.pushes + 1).min(2);
     }
     /// A segment arrived that lets the window grow: acknowledge at once, so that the peer learns of the larger window.
-    pub fn grow_window(&mut self, common: &Common, bytes: u32) {
+    pub fn tell_of_growth(&mut self, common: &Common, bytes: u32) {
         let timing = &mut self.ack_timing;
         if timing.grown_bytes < common.config().window_growth_bytes {
             let more = 2 * bytes.max(u32::from(self.space.segment_bytes()));

@@ -131,7 +131,7 @@ impl Receiver {
             && common.has(ConnectionFlags::SACK)
             && arrival.whole_bytes >= GROWING_AHEAD_BYTES
         {
-            self.grow_window(common, arrival.whole_bytes);
+            self.tell_of_growth(common, arrival.whole_bytes);
         }
         if env.pool().is_under_pressure() {
             outcome.dropped = Some(Drop::NoMemory);

@@ -99,9 +99,10 @@ impl Receiver {
         }
         field.min(FIELD_BYTES as u32) as u16
     }
-    /// After a read, the receiver's silly-window avoidance (RFC 9293 §3.8.6.2.2): sends a window update if the window has grown by two segments and by a quarter. It is sent early,
-    /// while there is data left to read, so that the peer's next data arrives before the queue is empty and the two do
-    /// not move in lock step (MIT §7.1).
+    /// After a read, the receiver's silly-window avoidance (RFC 9293 §3.8.6.2.2): sends a window update if the window has grown by
+    /// two segments and by a quarter, more than [`Receiver::window_to_offer`] asks of a segment that is sent anyway. It is sent
+    /// early, while there is data left to read, so that the peer's next data arrives before the queue is empty and the two do not
+    /// move in lock step (MIT §7.1).
     #[inline]
     pub fn consider_window_update(&mut self, common: &Common) {
         if !common.expects_data() {

@@ -14,7 +14,8 @@ impl Sender {
         arrival.acknowledgment == self.space.unacknowledged()
             && self.space.knows_window(arrival.first, window)
     }
-    /// Takes the peer's window from a segment that is not older than the one of the last update.
+    /// A window update (RFC 9293 §3.10.7.4): takes the peer's window from a segment that is not older than the one of the last
+    /// update.
     // spec: RFC9293 MUST-34 (the edge may move back; what lies beyond it waits)
     // spec: RFC7323 2.3-3
     #[inline(always)]

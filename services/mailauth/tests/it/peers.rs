@@ -170,8 +170,8 @@ fn what_opendkim_signs_verifies_here() {
     }
 }
 
-/// Reads a file of keys, and one with lines of JSON: a message that is to be verified, or signed with a key, in a form. Answers each with a line: whether it
-/// verifies, or its signature.
+/// Reads a file of keys, and one with lines of JSON: a message that is to be verified, or signed with a key, in a form. Answers
+/// each with a line: whether it verifies, or its signature.
 const DKIMPY: &str = r#"
 import dkim, json, sys
 records = dict(line.rstrip(b'\n').split(b' ', 1) for line in open(sys.argv[1], 'rb'))
