@@ -1,5 +1,6 @@
 //! The stream checker: two ends that talk, each of which knows every byte that the other will say.
 
+use bytes::Bytes;
 use inhost_base::{Duration, Random};
 use inhost_socket::{Stream, StreamError, both};
 use inhost_stack::SendHow;
@@ -23,6 +24,8 @@ pub struct Talk {
     pub receive_bytes: u64,
     /// Most bytes of one write.
     pub write_most_bytes: u32,
+    /// What it writes goes by reference, in pieces of so many bytes at most; 0 for a copy.
+    pub lend_most_bytes: u32,
     /// Most bytes of one read.
     pub read_most_bytes: u32,
     /// Most time between two writes.
@@ -96,11 +99,33 @@ impl Talk {
             piece.extend((sent..end).map(|at| byte_at(self.send_key, at)));
             let urgent = self.urgent_one_in > 0 && random.public_below(self.urgent_one_in) == 0;
             let how = SendHow { urgent, ..SendHow::default() };
-            sent += stream.send(&piece, how).await.map_err(Fault::Sending)? as u64;
+            sent += self.write(stream, &piece, how).await.map_err(Fault::Sending)? as u64;
             pause(stream, &mut random, self.write_pause).await;
         }
         stream.shutdown();
         Ok(())
+    }
+    /// Writes `bytes`, or a part of them.
+    async fn write(&self, stream: &Stream, bytes: &[u8], how: SendHow) -> Result<usize, StreamError> {
+        if self.lend_most_bytes == 0 {
+            return stream.send(bytes, how).await;
+        }
+        let mut pieces = bytes.chunks(self.lend_most_bytes as usize).peekable();
+        while let Some(piece) = pieces.next() {
+            let mut piece = Bytes::copy_from_slice(piece);
+            let how = SendHow { urgent: how.urgent && pieces.peek().is_none(), ..how };
+            while !piece.is_empty() {
+                let lent = stream.host().with_stack_and_sink(|stack, now, sink| {
+                    stack.tcp().lend(stream.socket(), &mut piece, how, now, sink)
+                });
+                // Where there is no room, what waits for it is copied.
+                if lent.is_err() {
+                    let taken = stream.send(&piece, how).await?;
+                    drop(piece.split_to(taken));
+                }
+            }
+        }
+        Ok(bytes.len())
     }
     /// Receives the stream to its end and compares it with what was sent.
     pub async fn receive(&self, stream: &Stream) -> Result<(), Fault> {

@@ -39,7 +39,7 @@ impl Scenario {
             Shape::Tree | Shape::Dumbbell => host_count + 1,
         };
         let is_ethernet = draw.one_in(3);
-        let mtu_bytes = draw.of([1500, 1500, 1500, 1280, 9000, 1500 - 8]);
+        let mut mtu_bytes = draw.of([1500, 1500, 1500, 1280, 9000, 1500 - 8]);
         let worst = draw.of([0, 10, 30, 120]);
         let mut links: Vec<_> = (0..link_count).map(|_| [draw.link(worst), draw.link(worst)]).collect();
         // From their own source: what else a seed means is older.
@@ -67,12 +67,21 @@ impl Scenario {
         let mut hosts: Vec<_> = (0..host_count).map(|_| draw.host(profile.clone())).collect();
         let most_bytes = draw.of([20_000, 60_000, 60_000, 60_000, 400_000]);
         let call_count = draw.of([1u16, 1, 2, 4]);
-        let calls: Vec<_> =
+        let mut calls: Vec<_> =
             (0..call_count).map(|i| draw.call(seed, i, most_bytes, host_count as u32)).collect();
         let event_count = draw.of([0, 0, 1, 3]);
         let mut events: Vec<_> =
             (0..event_count).map(|_| draw.event(&links, host_count as u32, worst)).collect();
         events.extend(draw.widths(link_count as u32, &calls, &mut hosts));
+        let wide = &mut Draw(Random::from_number(seed ^ 0x0000_51de_b17e));
+        if wide.one_in(4) {
+            // What was written lies in more pieces than leave in a segment, but not in so many that a congestion window is a burst
+            // of hundreds of small ones.
+            mtu_bytes = wide.of([mtu_bytes, 16_384, 65_535]);
+            for talk in calls.iter_mut().flat_map(|call| &mut call.talks) {
+                talk.lend_most_bytes = wide.of([0, u32::from(mtu_bytes) / 8]);
+            }
+        }
         let jumps = (Draw(Random::from_number(seed ^ 0x001e_a9ed_0b17))).jumps(hosts.len());
         let orphans = (Draw(Random::from_number(seed ^ 0x0000_0fa9_5eed))).orphans(hosts.len());
         Scenario {
@@ -210,6 +219,7 @@ impl Draw {
             receive_key: keys[1 - end],
             receive_bytes: bytes[1 - end],
             write_most_bytes: self.of([100, 1460, 5000, 60_000]),
+            lend_most_bytes: 0,
             read_most_bytes: self.of([1000, 9000, 60_000]),
             write_pause: self.of([Duration::ZERO, Duration::ZERO, Duration::from_millis(20)]),
             read_pause: self.of([Duration::ZERO, Duration::ZERO, Duration::from_millis(50)]),

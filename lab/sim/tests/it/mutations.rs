@@ -5,7 +5,7 @@ use crate::mistakes::Mistake;
 
 const TABLE: &str = "lab/sim/mistakes.toml";
 /// Mistakes.
-const MISTAKES: usize = 11;
+const MISTAKES: usize = 12;
 /// Seeds within which each must be found.
 const SEEDS: u64 = 1000;
 /// The one that an ordinary test run builds.
