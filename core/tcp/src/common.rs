@@ -164,7 +164,7 @@ impl Common {
     pub fn base_timeout(&self) -> Duration {
         self.round_trip.base_timeout(&self.config)
     }
-    /// The time-out as it stands (RFC 6298 §5.5).
+    /// The time-out as it stands, with its back-off.
     pub fn timeout(&self) -> Duration {
         self.round_trip.timeout(&self.config)
     }

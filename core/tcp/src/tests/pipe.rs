@@ -373,6 +373,7 @@ impl Run {
         if sent < to_send {
             let size = if eager { to_send } else { 1 + self.random.public_below(5000) as usize };
             let bytes = pattern(sent, size.min(to_send - sent).min(connection.sender().writable_bytes() + 1));
+            // In a third of the cases, without a random draw, so that the others stay the same.
             let written = match self.seed % 3 == 2 {
                 true => lend(&mut connection, &bytes, how, env_of!(self, i)),
                 false => connection.send(&bytes, how, env_of!(self, i)),
