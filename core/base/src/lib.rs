@@ -28,7 +28,7 @@ pub use growth::make_room;
 pub use random::{Random, SipKey};
 pub use sequence::Sequence;
 pub use slab::{Key, Slab};
-pub use time::{Duration, Instant};
+pub use time::{Deadline, Duration, Instant};
 
 /// Writes the names of a set's members with `|` between them, or `-` where there is none.
 pub fn write_names<'a>(

@@ -25,6 +25,67 @@ pub struct Instant(u64);
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Duration(u64);
 
+/// When something is due, for a timer that may run or not; by default never.
+///
+/// ```
+/// use inhost_base::{Deadline, Instant};
+/// let mut timer = Deadline::default();
+/// assert!(!timer.is_set() && !timer.has_come(Instant::from_millis(1)));
+/// timer.set(Instant::from_millis(10));
+/// timer.bring_forward(Instant::from_millis(5));
+/// assert!(timer.has_come(Instant::from_millis(5)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub struct Deadline(Instant);
+
+impl Default for Deadline {
+    fn default() -> Self {
+        Deadline::NEVER
+    }
+}
+
+impl Deadline {
+    /// Of a timer that does not run.
+    pub const NEVER: Deadline = Deadline(Instant::FAR_FUTURE);
+
+    /// Due at `at`.
+    #[inline(always)]
+    pub const fn at(at: Instant) -> Self {
+        Deadline(at)
+    }
+    /// The instant; [`Instant::FAR_FUTURE`] for never.
+    #[inline(always)]
+    pub const fn instant(self) -> Instant {
+        self.0
+    }
+    /// Whether the timer runs.
+    #[inline(always)]
+    pub fn is_set(self) -> bool {
+        self.0 != Instant::FAR_FUTURE
+    }
+    /// Whether it is due by `now`.
+    #[inline(always)]
+    pub fn has_come(self, now: Instant) -> bool {
+        self.0 <= now
+    }
+    /// It is due at `at`.
+    #[inline(always)]
+    pub fn set(&mut self, at: Instant) {
+        self.0 = at;
+    }
+    /// It is due at `at` at the latest.
+    #[inline(always)]
+    pub fn bring_forward(&mut self, at: Instant) {
+        self.0 = self.0.min(at);
+    }
+    /// The timer stops.
+    #[inline(always)]
+    pub fn stop(&mut self) {
+        self.0 = Instant::FAR_FUTURE;
+    }
+}
+
 /// As one more than its nanoseconds, so that [`Instant::FAR_FUTURE`], which is frequent, takes one byte.
 #[cfg(feature = "freeze")]
 impl serde::Serialize for Instant {

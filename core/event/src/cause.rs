@@ -5,7 +5,7 @@ use core::fmt;
 macro_rules! causes {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $text:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
         #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
         #[repr(u8)]
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
@@ -32,6 +32,7 @@ causes! {
     /// Why the sending side of a connection is not sending more right now. At each moment exactly one holds.
     SendCause {
         /// The three-way handshake is not done.
+        #[default]
         Opening => "opening",
         /// The application has given nothing to send, and nothing is unacknowledged.
         ApplicationIdle => "application idle",
@@ -64,6 +65,7 @@ causes! {
     /// Why the receiving side of a connection is not delivering more right now. At each moment exactly one holds.
     ReceiveCause {
         /// The three-way handshake is not done.
+        #[default]
         Opening => "opening",
         /// Everything that came was delivered; the peer sends nothing.
         AwaitingData => "waiting for data",

@@ -258,11 +258,12 @@ pub struct Ended {
 }
 
 /// The states of RFC 9293 §3.3.2, without LISTEN, which is a listener's.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[allow(missing_docs)] // The names are those of RFC 9293 §3.3.2.
 #[repr(u8)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum TcpState {
+    #[default]
     SynSent,
     SynReceived,
     Established,

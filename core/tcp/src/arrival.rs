@@ -13,7 +13,7 @@ pub(crate) struct Arrival<'a> {
     /// That of its acknowledgment number in ours.
     pub acknowledgment: Offset,
     /// Its data, cut to what is new and within the window.
-    pub payload: &'a mut Packet,
+    pub payload: Packet,
     /// All that it bore had come before.
     pub is_repeated: bool,
     /// How long that was before.

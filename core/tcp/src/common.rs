@@ -1,13 +1,12 @@
 //! What both halves of a connection share: its configuration, its state, what was agreed, and how it ends.
 
 use crate::flags::ConnectionFlags;
-use crate::policy::DelayedAck;
 use crate::round_trip::RoundTrip;
 use crate::{
     Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open, SoftError, StreamError,
 };
 use alloc::sync::Arc;
-use inhost_base::{Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant};
 use inhost_event::{Event, Mask, StateChanged, TcpState};
 
 /// Bytes that the timestamps option takes in every segment, padding included.
@@ -40,7 +39,7 @@ pub(crate) struct Common {
     /// How the connection opened, as far as data came with the SYNs.
     fast_open: FastOpenState,
     /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
-    linger_at: Instant,
+    linger_at: Deadline,
     /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
     /// milliseconds.
     challenged_at: u32,
@@ -67,7 +66,7 @@ impl Common {
             timestamp_offset: open.timestamp_offset,
             round_trip: RoundTrip::default(),
             fast_open: FastOpenState::None,
-            linger_at: Instant::FAR_FUTURE,
+            linger_at: Deadline::NEVER,
             challenged_at: 0,
             challenges: 0,
             error: None,
@@ -117,11 +116,11 @@ impl Common {
     }
     /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
     #[inline(always)]
-    pub fn linger_at(&self) -> Instant {
+    pub fn linger_at(&self) -> Deadline {
         self.linger_at
     }
     pub fn linger_until(&mut self, at: Instant) {
-        self.linger_at = at;
+        self.linger_at.set(at);
     }
     /// Why the connection ended, when it did not end by both sides closing.
     pub fn error(&self) -> Option<ConnectionError> {
@@ -136,7 +135,7 @@ impl Common {
     }
     /// The connection is over.
     pub fn end(&mut self, error: Option<ConnectionError>, env: &mut Environment<'_>) {
-        self.linger_at = Instant::FAR_FUTURE;
+        self.linger_at.stop();
         self.flags.remove(ConnectionFlags::SYN_DUE);
         self.enter(TcpState::Closed, env);
         self.error = error;
@@ -180,7 +179,7 @@ impl Common {
     pub fn enter_fin_wait_2(&mut self, env: &mut Environment<'_>) {
         self.enter(TcpState::FinWait2, env);
         if self.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
-            self.linger_at = env.now() + self.config.fin_wait_2;
+            self.linger_at.set(env.now() + self.config.fin_wait_2);
         }
     }
 
@@ -221,7 +220,7 @@ impl Common {
 
     /// Whether acknowledgments follow the peer's pace.
     pub fn acks_adapt(&self) -> bool {
-        self.config.policy.delayed_ack == DelayedAck::Adaptive
+        self.config.policy.adaptive_delayed_acks
     }
 
     /// Largest payload that the peer said it takes.

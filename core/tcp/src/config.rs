@@ -41,17 +41,17 @@ pub struct Config {
     /// Delayed-ACK timeout. Default 40 ms; values over 500 ms count as 500 ms (RFC 9293 §3.8.6.3). With zero, data is
     /// acknowledged at the end of each round. A longer delay saves segments and slows the growth of the peer's window.
     pub acknowledgment_delay: Duration,
-    /// With [`DelayedAck::Adaptive`](crate::DelayedAck): number of segments that are acknowledged at once at the beginning
+    /// With [`Policy::adaptive_delayed_acks`]: number of segments that are acknowledged at once at the beginning
     /// of a connection, or after an idle period of the peer, because the peer is in slow start. Default 0; `linux` 16.
     pub quick_acknowledgments: u8,
-    /// With [`DelayedAck::Adaptive`](crate::DelayedAck): bytes of window growth during which each segment that lets the
+    /// With [`Policy::adaptive_delayed_acks`]: bytes of window growth during which each segment that lets the
     /// window grow (128 bytes or more in order, or any out-of-order segment with SACK) is acknowledged at once, so that the
     /// peer learns of the larger window. Default 0; `linux` 1,296: the window of 64 KiB that a buffer of 128 KiB allows, less an
     /// initial 44 segments.
     pub window_growth_bytes: u32,
     /// Maximum time for which bytes without push are held back to fill a segment. Default 200 ms, as TCP_CORK in Linux.
     pub aggregation_delay: Duration,
-    /// With [`PushPlacement::WritesAndBursts`](crate::PushPlacement): minimum number of segments in a burst.
+    /// With [`Policy::pushes_writes_and_bursts`]: minimum number of segments in a burst.
     /// Default 2 (Linux's tcp_min_tso_segs).
     pub least_burst_segments: u16,
     /// WRITABLE is reported only while fewer unsent bytes than this are queued (TCP_NOTSENT_LOWAT). Default 1 MiB, so that

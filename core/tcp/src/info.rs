@@ -39,7 +39,7 @@ impl RecoveryState {
 }
 
 /// A connection's figures at one instant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[allow(missing_docs)] // The names, with their units, say it.
 pub struct Info {
     pub state: TcpState,
@@ -95,7 +95,7 @@ pub struct Info {
     pub delivered_segments: u32,
     /// The data of a SYN, ours or the peer's, was taken with it.
     pub syn_data_taken: bool,
-    /// Bursts that are out; see [`crate::PushPlacement::WritesAndBursts`].
+    /// Bursts that are out; see [`crate::Policy::pushes_writes_and_bursts`].
     pub bursts_in_flight: usize,
     /// Bytes that left again and are not acknowledged.
     pub retransmitted_in_flight_bytes: u32,

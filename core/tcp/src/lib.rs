@@ -70,7 +70,7 @@ pub use inhost_wire::Ecn;
 pub use inhost_wire::tcp::{PlainHeader, TcpHeader as Header};
 pub use ledger::{Ledgers, ReceiveLedger, SendLedger};
 pub use outcome::{Changes, Outcome, ResetReply, SegmentOutput, SendHow};
-pub use policy::{DelayedAck, Policy, PushPlacement};
+pub use policy::Policy;
 pub use receiver::ReceiveView;
 pub use sender::{SendQueue, SendView};
 

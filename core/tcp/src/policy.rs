@@ -4,7 +4,7 @@ use inhost_base::Duration;
 
 /// Choices of protocol behaviour, each named for the rule that it decides. Quantities and features are in [`crate::Config`].
 ///
-/// In [`Policy::rfc`], the default, each is off or at its first variant; in [`Policy::linux`] all are on. They are
+/// In [`Policy::rfc`], the default, each is off; in [`Policy::linux`] all are on. They are
 /// independent: a connection may use any of them alone.
 ///
 /// ```
@@ -19,8 +19,9 @@ use inhost_base::Duration;
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Policy {
     // Sending.
-    /// Which segments bear PSH, and thereby which writes may share a segment.
-    pub push: PushPlacement,
+    /// PSH ends each write as far as it was sent, and each burst of several segments; writes share no segment. Otherwise PSH
+    /// is on the last segment of the queued data (RFC 9293 §3.9.1.2).
+    pub pushes_writes_and_bursts: bool,
     /// On a path known to reorder more than usual, selectively acknowledged data also grows the congestion window. Otherwise
     /// only cumulative acknowledgments do (RFC 5681 §3.1).
     pub congestion_window_grows_on_sack: bool,
@@ -50,8 +51,11 @@ pub struct Policy {
     pub icmp_reverts_back_off: bool,
 
     // Receiving.
-    /// When data is acknowledged.
-    pub delayed_ack: DelayedAck,
+    /// Acknowledgments adapt to the arrival rate, as in Linux: they are sent at once at the beginning, while the window grows and
+    /// after an idle period (quick-ACK mode). Later they wait as long as the time between segments, or for the application's
+    /// answer (interactive mode). Otherwise every second full segment is acknowledged, and all after `acknowledgment_delay` (RFC
+    /// 9293 §3.8.6.3).
+    pub adaptive_delayed_acks: bool,
     /// Of two segments with the same sequence and acknowledgment numbers, only a larger window or a closed one counts: a
     /// smaller one is taken for the older. Otherwise the window of the later segment counts (RFC 9293 §3.10.7.4).
     pub same_sequence_only_widens_window: bool,
@@ -102,40 +106,16 @@ pub struct Policy {
     pub unread_data_has_no_connection: bool,
 }
 
-/// Which segments bear PSH.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub enum PushPlacement {
-    /// The last segment of the queued data (RFC 9293 §3.9.1.2).
-    #[default]
-    QueueEnd,
-    /// The last segment of each write as far as it was sent, and of each burst of several segments.
-    WritesAndBursts,
-}
-
-/// When data is acknowledged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub enum DelayedAck {
-    /// Every second full segment, and after `acknowledgment_delay` (RFC 9293 §3.8.6.3).
-    #[default]
-    EverySecondSegment,
-    /// Adapted to the arrival rate, as in Linux: at once at the beginning, while the window grows and after an idle period
-    /// (quick-ACK mode); otherwise after a delay that follows the time between segments, or with the application's answer
-    /// (interactive mode).
-    Adaptive,
-}
-
 impl Policy {
-    /// The choices of the RFCs: each off, or at its first variant.
+    /// The choices of the RFCs: each off.
     pub fn rfc() -> Self {
         Policy::default()
     }
     /// The choices of a current Linux with default settings.
     pub fn linux() -> Self {
         Policy {
-            push: PushPlacement::WritesAndBursts,
-            delayed_ack: DelayedAck::Adaptive,
+            pushes_writes_and_bursts: true,
+            adaptive_delayed_acks: true,
             // tcp_invalid_ratelimit.
             challenge_interval: Some(Duration::from_millis(500)),
             // TCP_TIMEOUT_MIN, two ticks.

@@ -241,7 +241,7 @@ fn stack_of_then(parameters: &Parameters, habits: &Habits) -> Result<StackConfig
         tcp.acknowledgment_delay = delay;
     }
     if habits.fills_window {
-        tcp.policy.push = inhost_tcp::PushPlacement::WritesAndBursts;
+        tcp.policy.pushes_writes_and_bursts = true;
         tcp.policy.fills_window_behind_full_segments = true;
         // A segment that the window cuts is never sent by itself, so a full one must fit the window.
         tcp.mss_limit_bytes = mss_bytes.min(u16::try_from(window_bytes).unwrap_or(u16::MAX));

@@ -77,9 +77,9 @@ of_tcp! {
         quick_acknowledgments
     ;
     policy
-        push congestion_window_grows_on_sack congestion_window_is_blamed_first
+        pushes_writes_and_bursts congestion_window_grows_on_sack congestion_window_is_blamed_first
         partial_acks_recut_segments fills_window_behind_full_segments window_probes_are_empty
-        rtt_sample_for_each_ack soft_errors_name_timeouts icmp_reverts_back_off delayed_ack
+        rtt_sample_for_each_ack soft_errors_name_timeouts icmp_reverts_back_off adaptive_delayed_acks
         same_sequence_only_widens_window ece_needs_data_in_flight zero_urgent_pointer_counts
         segments_need_ack_flag unacknowledged_range_is_acceptable pure_acks_pass_paws
         challenge_interval unread_data_has_no_connection acknowledges_crossing_answer

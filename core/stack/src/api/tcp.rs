@@ -85,7 +85,7 @@ impl<'a> TcpSockets<'a> {
         let sent = TcpSockets::new(sockets, network, resources).send(socket, bytes, now, sink);
         Ok((socket, sent.unwrap_or(0)))
     }
-    /// With [`inhost_tcp::PushPlacement::WritesAndBursts`]: the data sent so far ends a burst; if `pushed`, its
+    /// With [`inhost_tcp::Policy::pushes_writes_and_bursts`]: the data sent so far ends a burst; if `pushed`, its
     /// last segment has PSH.
     pub fn end_burst(self, socket: TcpSocketId, pushed: bool) {
         if let Some(flow) = self.sockets.tcp_mut(socket) {

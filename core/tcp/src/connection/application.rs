@@ -46,7 +46,7 @@ impl Connection {
         self.update(env);
         added
     }
-    /// With [`crate::PushPlacement::WritesAndBursts`]: the data queued so far ends a burst. `pushed`: its last
+    /// With [`crate::Policy::pushes_writes_and_bursts`]: the data queued so far ends a burst. `pushed`: its last
     /// segment bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
         self.sender.end_burst(&self.common, pushed);

@@ -5,7 +5,7 @@ use super::timers::SHRINK_AFTER;
 use crate::detail::{AgreedDetail, Detail, OptionsDetail, Spent, Timer, ns};
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use inhost_base::Instant;
+use inhost_base::{Deadline, Instant};
 use inhost_event::{ReceiveCause, SendCause, TcpState};
 
 impl Connection {
@@ -18,7 +18,8 @@ impl Connection {
             TcpState::FinWait2 => "fin-wait-2",
             _ => "orphan",
         };
-        let release_at = if self.holds_empty_buffers() { last + SHRINK_AFTER } else { Instant::FAR_FUTURE };
+        let release_at =
+            if self.holds_empty_buffers() { Deadline::at(last + SHRINK_AFTER) } else { Deadline::NEVER };
         let others = [
             ("delayed acknowledgment", self.receiver.acknowledge_at()),
             (lingering, self.common.linger_at()),
@@ -53,9 +54,10 @@ impl Connection {
 }
 
 /// Those of `timers` that run, by when they are due.
-fn running(timers: impl IntoIterator<Item = (&'static str, Instant)>) -> Vec<Timer> {
-    let running = timers.into_iter().filter(|(_, at)| *at != Instant::FAR_FUTURE);
-    let mut timers: Vec<Timer> = running.map(|(name, at)| Timer { name, due_ns: at.as_nanos() }).collect();
+fn running(timers: impl IntoIterator<Item = (&'static str, Deadline)>) -> Vec<Timer> {
+    let running = timers.into_iter().filter(|(_, at)| at.is_set());
+    let mut timers: Vec<Timer> =
+        running.map(|(name, at)| Timer { name, due_ns: at.instant().as_nanos() }).collect();
     timers.sort_by_key(|timer| timer.due_ns);
     timers
 }

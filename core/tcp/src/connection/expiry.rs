@@ -11,20 +11,20 @@ impl Connection {
     /// Lets the timers that are due by `env.now()` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
         let (now, mut outcome) = (env.now(), Outcome::default());
-        if self.common.linger_at() <= now && self.common.has_fin_outstanding() {
+        if self.common.linger_at().has_come(now) && self.common.has_fin_outstanding() {
             if !self.sender.may_linger(&mut self.common, self.receiver.received_at(), now) {
                 outcome.reset = Some(self.active_reset(now));
                 self.finish(Some(ConnectionError::TimedOut), env, &mut outcome);
             }
-        } else if self.common.linger_at() <= now {
+        } else if self.common.linger_at().has_come(now) {
             // spec: RFC9293 MUST-13 (TIME-WAIT has lasted twice the segment lifetime)
             self.finish(None, env, &mut outcome);
         }
         self.receiver.fire(&self.common, now);
         let last = self.last_segment_at();
         let keep_alive_at = self.sender.keep_alive_at(&self.common, last);
-        if keep_alive_at <= now {
-            let slept = slept_since(keep_alive_at, now);
+        if keep_alive_at.has_come(now) {
+            let slept = slept_since(keep_alive_at.instant(), now);
             if slept > Duration::ZERO {
                 self.receiver.silent_from(last + slept);
             }

@@ -73,7 +73,7 @@ impl Connection {
             self.common.set_soft_error(Some(what));
             outcome.changes |= Changes::ERROR;
         }
-        if self.common.state() == TcpState::SynReceived && !self.sender.timer().is_running() {
+        if self.common.state() == TcpState::SynReceived && !self.sender.timer().is_set() {
             // A SYN-ACK that was never sent has no timer yet. Without one the handshake would never end.
             self.sender.arm_timer(&self.common, env.now());
         }

@@ -3,7 +3,6 @@
 use super::Connection;
 use crate::flags::{ReceiverFlags, SenderFlags};
 use crate::outcome::ResetReply;
-use crate::policy::PushPlacement;
 use crate::sender::next::Next;
 use crate::{Environment, Header};
 use inhost_base::Instant;
@@ -43,7 +42,7 @@ impl Connection {
             Next::Data(data) => {
                 let end = data.start + data.length;
                 let pushed = match data.retransmission {
-                    Some(_) if self.common.config().policy.push == PushPlacement::WritesAndBursts => {
+                    Some(_) if self.common.config().policy.pushes_writes_and_bursts => {
                         self.sender.pushes_retransmission(full_bytes, data.start, end)
                     }
                     _ => self.sender.pushes(&self.common, full_bytes, data.start, data.first_end(), end),

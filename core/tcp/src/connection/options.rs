@@ -2,7 +2,7 @@
 
 use crate::config::KeepAlive;
 use crate::{CongestionChoice, Connection, Environment};
-use inhost_base::{Duration, Instant};
+use inhost_base::Duration;
 use inhost_event::TcpState;
 
 /// An option of a connection, with its new value: [`Connection::set`] takes it.
@@ -67,14 +67,13 @@ impl Connection {
             }
             ConnectionOption::UserTimeout(timeout) => {
                 self.common.config_mut().user_timeout = timeout;
-                if self.sender.timer().is_running() {
+                if self.sender.timer().is_set() {
                     self.sender.arm_timer(&self.common, env.now());
                 }
             }
             ConnectionOption::FinWait2(fin_wait_2) => {
                 self.common.config_mut().fin_wait_2 = fin_wait_2;
-                if self.common.state() == TcpState::FinWait2 && self.common.linger_at() != Instant::FAR_FUTURE
-                {
+                if self.common.state() == TcpState::FinWait2 && self.common.linger_at().is_set() {
                     self.common.linger_until(env.now() + fin_wait_2);
                 }
             }

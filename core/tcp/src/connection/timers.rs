@@ -1,7 +1,7 @@
 //! The deadline of a connection: the earliest of its timers.
 
 use crate::Connection;
-use inhost_base::{Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant};
 
 /// The boxed queues are freed after this time without data and without a segment.
 pub(crate) const SHRINK_AFTER: Duration = Duration::from_secs(1);
@@ -13,18 +13,18 @@ impl Connection {
         let buffers = match (self.sender.buffers(), self.receiver.buffers()) {
             (Some(buffers), _) if !buffers.are_empty() => buffers.deadline(),
             (sending, Some(buffers)) if !buffers.are_empty() => {
-                sending.map_or(Instant::FAR_FUTURE, |buffers| buffers.deadline())
+                sending.map(|buffers| buffers.deadline()).unwrap_or_default()
             }
-            (None, None) => Instant::FAR_FUTURE,
-            _ => self.last_segment_at() + SHRINK_AFTER,
+            (None, None) => Deadline::NEVER,
+            _ => Deadline::at(self.last_segment_at() + SHRINK_AFTER),
         };
         self.sender
             .timer()
-            .at()
             .min(self.receiver.acknowledge_at())
             .min(self.common.linger_at())
             .min(self.sender.keep_alive_at(&self.common, self.last_segment_at()))
             .min(buffers)
+            .instant()
     }
     /// When a segment came or left.
     #[inline]

@@ -29,8 +29,8 @@ impl Connection {
         let wants_sums = out.wants_sums();
         self.common.set(ConnectionFlags::CHECKSUM_OFFLOAD, !wants_sums);
         // Shared payloads are not cut, and their checksums are not computed beforehand.
-        let full_bytes = self.sender.payload_limit(self.receiver.sack_bytes(&self.common));
-        let shares = out.shares() && full_bytes >= SHARED_FROM_BYTES;
+        let shares = out.shares()
+            && self.sender.payload_limit(self.receiver.sack_bytes(&self.common)) >= SHARED_FROM_BYTES;
         while remaining > 0 {
             let next = match self.next_segment() {
                 Ok(next) => next,

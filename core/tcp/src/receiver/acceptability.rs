@@ -96,7 +96,7 @@ impl Receiver {
     fn cut_to_window(&mut self, common: &Common, arrival: &mut Arrival<'_>) {
         arrival.start = arrival.first + u32::from(arrival.header.flags.syn());
         if let Some(buffers) = self.buffers.as_mut().filter(|_| arrival.bears_stream()) {
-            buffers.reassembly.duplicate = None;
+            buffers.reassembly.forget_duplicate();
         }
         if arrival.start < self.space.next() {
             let old = self.space.next().since(arrival.start);

@@ -1,6 +1,6 @@
 //! Delayed acknowledgments (RFC 9293 §3.8.6.3, RFC 5681 §4.2), with a fixed delay or an adaptive one.
 //!
-//! With [`DelayedAck::Adaptive`](crate::DelayedAck::Adaptive) the first segments of a connection, and those after an idle period, are
+//! With [`Policy::adaptive_delayed_acks`](crate::Policy::adaptive_delayed_acks) the first segments of a connection, and those after an idle period, are
 //! acknowledged at once (quick-ACK mode), because the peer is in slow start and counts acknowledgments. After that an
 //! acknowledgment waits about as long as the time between segments, so that it covers the next one, too. If the application
 //! answers within that time, the connection is interactive, and acknowledgments travel with the answers.
@@ -11,6 +11,7 @@ use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::sender::next::Next;
 use inhost_base::{Duration, Instant};
+use inhost_buf::Batch;
 use inhost_event::TcpState;
 
 /// The initial delay, and the minimum for bulk data, in milliseconds.
@@ -29,6 +30,9 @@ const MAX_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(500);
 /// The maximum of the adaptive delay for bulk data (RFC 9293 §3.8.6.3).
 const MAX_STREAM_DELAY_MS: u16 = 500;
 
+/// Duplicate acknowledgments owed at a time: one for each segment of a batch.
+const MOST_DUPLICATES_DUE: u8 = Batch::LIMIT as u8;
+
 /// Minimum payload that lets the window grow.
 const GROWING_BYTES: u32 = 128;
 
@@ -37,7 +41,7 @@ const GROWING_BYTES: u32 = 128;
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct AckTiming {
     /// Duplicate acknowledgments that are due, one for each out-of-order segment.
-    pub(super) duplicates_due: u8,
+    duplicates_due: u8,
     /// Acknowledgments left to send at once: above zero in quick-ACK mode.
     quick: u8,
     /// Unacknowledged segments that end a write (short, or with PSH), up to two.
@@ -65,7 +69,7 @@ impl AckTiming {
         self.quick > 0
     }
     /// Time since data last arrived.
-    fn since_data(&self, now: Instant) -> Duration {
+    pub fn since_data(&self, now: Instant) -> Duration {
         Duration::from_millis(u64::from(millis(now).wrapping_sub(self.data_at_ms)))
     }
     /// Enters quick-ACK mode for as many acknowledgments as half the window holds segments (2 if none), `most` at most.
@@ -73,6 +77,14 @@ impl AckTiming {
         let segments = window_bytes / (2 * u32::from(segment_bytes.max(1)));
         let wanted = if segments == 0 { 2 } else { segments.min(255) as u8 };
         self.quick = self.quick.max(wanted.min(most));
+    }
+    /// A segment came out of order: one more duplicate is due.
+    pub fn owe_duplicate(&mut self) {
+        self.duplicates_due = self.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
+    }
+    /// Data in order came: no duplicate is due.
+    pub fn forgive_duplicates(&mut self) {
+        self.duplicates_due = 0;
     }
     /// An acknowledgment was sent, with data or without.
     pub fn acknowledged(&mut self, one_was_due: bool) {
@@ -96,10 +108,6 @@ const USUAL_FULL_BYTES: u32 = 536;
 const AMPLE_BYTES: u32 = 64 << 10;
 
 impl Receiver {
-    /// Time since data last arrived.
-    pub fn since_data(&self, now: Instant) -> Duration {
-        self.ack_timing.since_data(now)
-    }
     /// Data arrived in order: updates the arrival rate and the peer's segment size.
     #[inline]
     pub fn note_data(&mut self, common: &Common, coming: Coming, now: Instant) {
@@ -154,8 +162,8 @@ impl Receiver {
             || self.ack_timing.is_quick()
         {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-        } else if self.acknowledge_at == Instant::FAR_FUTURE {
-            self.acknowledge_at = now + delay;
+        } else if !self.acknowledge_at.is_set() {
+            self.acknowledge_at.set(now + delay);
         }
     }
     /// When what waits to be acknowledged is, now that this segment is taken. An acknowledgment alone is a matter of the
@@ -192,11 +200,11 @@ impl Receiver {
     }
     fn delay_acknowledgment(&mut self, common: &Common, now: Instant) {
         let delay = self.adaptive_delay(common);
-        if self.acknowledge_at <= now + delay.divided_by(4) {
+        if self.acknowledge_at.has_come(now + delay.divided_by(4)) {
             // Its timer is about to expire in any case.
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         } else {
-            self.acknowledge_at = self.acknowledge_at.min(now + delay.max(TICK));
+            self.acknowledge_at.bring_forward(now + delay.max(TICK));
         }
     }
     /// The delay of the acknowledgment for the segment that just arrived.
@@ -293,7 +301,7 @@ impl Receiver {
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
             self.flags.insert(ReceiverFlags::SCHEDULED);
             self.space.acknowledge();
-            self.acknowledge_at = now + Duration::from_millis(u64::from(MAX_DELAY_MS));
+            self.acknowledge_at.set(now + Duration::from_millis(u64::from(MAX_DELAY_MS)));
         } else {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
@@ -309,8 +317,8 @@ impl Receiver {
     }
     /// The delayed acknowledgment is sent now, if its time has come.
     pub fn fire(&mut self, common: &Common, now: Instant) {
-        if self.acknowledge_at <= now {
-            self.acknowledge_at = Instant::FAR_FUTURE;
+        if self.acknowledge_at.has_come(now) {
+            self.acknowledge_at.stop();
             self.delayed_ack_expired(common);
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
@@ -348,7 +356,7 @@ impl Receiver {
             return;
         }
         self.ack_timing.quick = if quick { QUICK_AFTER_TROUBLE } else { 0 };
-        if quick && self.acknowledge_at != Instant::FAR_FUTURE {
+        if quick && self.acknowledge_at.is_set() {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
@@ -361,7 +369,7 @@ impl Receiver {
         self.ack_timing.duplicates_due =
             self.ack_timing.duplicates_due.saturating_sub(u8::from(next == Next::Acknowledge));
         self.flags.set(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
-        self.acknowledge_at = Instant::FAR_FUTURE;
+        self.acknowledge_at.stop();
         self.space.acknowledge();
         let offered = match next {
             Next::Synchronise => u32::from(window_field),

@@ -8,13 +8,11 @@ use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
 use crate::outcome::Outcome;
 use crate::receiver::window::tighten;
-use inhost_buf::{Batch, Packet, Pool};
+use inhost_buf::{Packet, Pool};
 use inhost_event::{Drop, Layer, TcpState};
 
 /// Least payload ahead of a hole with which the window grows.
 const GROWING_AHEAD_BYTES: u32 = 8;
-/// Duplicate acknowledgments owed at a time: one for each segment of a batch.
-const MOST_DUPLICATES_DUE: u8 = Batch::LIMIT as u8;
 
 impl Receiver {
     /// Takes the next bytes in order, which may lie in several packets, and the data that they connect to; true when such
@@ -44,7 +42,7 @@ impl Receiver {
         let fills_hole = !buffers.reassembly.is_empty() && !coming.fin;
         let joined = if fills_hole { self.fill_hole(common, next, env) } else { 0 };
         self.space.receive(length + joined);
-        self.ack_timing.duplicates_due = 0;
+        self.ack_timing.forgive_duplicates();
         self.flags.insert(ReceiverFlags::SCHEDULED);
         fills_hole
     }
@@ -125,8 +123,7 @@ impl Receiver {
     ) {
         self.flags.insert(ReceiverFlags::SCHEDULED);
         self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-        self.ack_timing.duplicates_due =
-            self.ack_timing.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
+        self.ack_timing.owe_duplicate();
         if common.acks_adapt()
             && common.has(ConnectionFlags::SACK)
             && arrival.whole_bytes >= GROWING_AHEAD_BYTES
@@ -149,22 +146,18 @@ impl Receiver {
         let buffers = self.buffers.get_or_insert_default();
         let fin_came_before = fin && buffers.reassembly.ends_by(end);
         let is_new = !fin || buffers.reassembly.insert_fin(start, end);
-        if arrival.payload.is_empty() || !is_new {
-            if !tells_duplicates {
-                buffers.reassembly.duplicate = None;
+        if !arrival.payload.is_empty() && is_new {
+            let room_bytes = limit.saturating_sub(buffers.receive.capacity_bytes());
+            let packet = arrival.payload.take();
+            if !buffers.reassembly.insert(start, packet, room_bytes, most_runs, env.pool()) {
+                outcome.dropped = Some(Drop::QueueFull);
             }
-            return;
-        }
-        let room_bytes = limit.saturating_sub(buffers.receive.capacity_bytes());
-        let packet = arrival.payload.take();
-        if !buffers.reassembly.insert(start, packet, room_bytes, most_runs, env.pool()) {
-            outcome.dropped = Some(Drop::QueueFull);
-        }
-        if fin {
-            buffers.reassembly.repeat_fin(end, fin_came_before);
+            if fin {
+                buffers.reassembly.repeat_fin(end, fin_came_before);
+            }
         }
         if !tells_duplicates {
-            buffers.reassembly.duplicate = None;
+            buffers.reassembly.forget_duplicate();
         }
     }
 }

@@ -1,6 +1,7 @@
-//! The receiver's state, for debuggers.
+//! The receiver's figures, for instruments, and its state, for debuggers.
 
 use super::Receiver;
+use crate::Info;
 use crate::common::Common;
 use crate::detail::{LISTED, ReceiveDetail, ns};
 use crate::flags::ReceiverFlags;
@@ -10,6 +11,24 @@ use inhost_base::{Duration, Instant};
 use inhost_event::ReceiveCause;
 
 impl Receiver {
+    /// Writes the receiver's figures into `info`, as they stand at `now`.
+    pub fn tell(&self, common: &Common, info: &mut Info, now: Instant) {
+        let space = &self.space;
+        info.receive_next = space.next_sequence();
+        info.receive_window_bytes = space.window();
+        info.receive_window_scale = space.scale();
+        info.receive_segment_bytes = space.segment_bytes();
+        info.received_bytes = space.received_bytes();
+        info.receive_buffer_bytes = self.receive_buffer_bytes(common);
+        info.receive_round_trip = self.measured_round_trip();
+        info.since_data_received = self.ack_timing.since_data(now);
+        if let Some(buffers) = &self.buffers {
+            info.receive_queue_bytes = buffers.receive.len();
+            info.receive_queue_capacity_bytes = buffers.receive.capacity_bytes();
+            info.reassembly_pieces = buffers.reassembly.pieces();
+            info.reassembly_bytes = buffers.reassembly.bytes();
+        }
+    }
     pub fn detail(&self, common: &Common, cause: ReceiveCause, now: Instant) -> ReceiveDetail {
         let (receiver, space) = (self, &self.space);
         let buffers = receiver.buffers.as_deref();

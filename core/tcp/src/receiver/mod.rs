@@ -3,7 +3,6 @@
 pub(crate) mod acceptability;
 pub(crate) mod ack_timing;
 mod answer;
-pub(crate) mod buffers;
 pub(crate) mod data;
 mod detail;
 mod ecn;
@@ -23,17 +22,18 @@ use crate::common::Common;
 use crate::common::MAX_SCALE;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::receiver::ack_timing::AckTiming;
-use crate::receiver::buffers::ReceiveBuffers;
+use crate::receiver::reassembly::Reassembly;
+use crate::receiver::sizing::Sizing;
 use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
 use crate::{Config, Environment, PlainHeader};
 use alloc::boxed::Box;
 #[cfg(feature = "freeze")]
 use inhost_base::freeze::{Invalid, require};
-use inhost_base::{Instant, Sequence};
-use inhost_buf::Pool;
+use inhost_base::{Deadline, Instant, Sequence};
 #[cfg(feature = "freeze")]
 use inhost_buf::freeze::ThawPacket;
+use inhost_buf::{Pool, ReceiveQueue};
 use inhost_event::{ReceiveCause, TcpState};
 
 /// What counts as full-sized until larger segments were seen.
@@ -46,7 +46,7 @@ pub(crate) struct Receiver {
     /// Made when there is data, freed after [`crate::connection::timers::SHRINK_AFTER`] without.
     buffers: Option<Box<ReceiveBuffers>>,
     /// The delayed acknowledgment's.
-    acknowledge_at: Instant,
+    acknowledge_at: Deadline,
     /// When the last segment arrived.
     received_at: Instant,
     space: ReceiveSpace,
@@ -59,13 +59,39 @@ pub(crate) struct Receiver {
     flags: ReceiverFlags,
 }
 
+/// What a receiver keeps only while it has data: the queues, and the measurement of the receive rate.
+#[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct ReceiveBuffers {
+    /// In order, for the application.
+    receive: ReceiveQueue,
+    /// Out-of-order data.
+    reassembly: Reassembly,
+    sizing: Sizing,
+}
+
+impl ReceiveBuffers {
+    /// Whether nothing is held.
+    pub fn are_empty(&self) -> bool {
+        self.receive.is_empty() && self.reassembly.is_empty()
+    }
+    /// Memory that received data pins.
+    pub fn received_capacity_bytes(&self) -> usize {
+        self.receive.capacity_bytes() + self.reassembly.capacity_bytes()
+    }
+    /// All memory that is held, by capacity.
+    pub fn held_bytes(&self) -> usize {
+        size_of::<ReceiveBuffers>() + self.receive.capacity_bytes() + self.reassembly.held_bytes()
+    }
+}
+
 impl Receiver {
     /// The initial state.
     #[inline]
     pub fn new(config: &Config, now: Instant) -> Self {
         Receiver {
             buffers: None,
-            acknowledge_at: Instant::FAR_FUTURE,
+            acknowledge_at: Deadline::NEVER,
             received_at: now,
             space: ReceiveSpace::new(scale_for(config), LEAST_RECEIVE_MSS),
             timestamp_recent: 0,
@@ -99,7 +125,7 @@ impl Receiver {
     }
     /// When a delayed acknowledgment is due.
     #[inline(always)]
-    pub fn acknowledge_at(&self) -> Instant {
+    pub fn acknowledge_at(&self) -> Deadline {
         self.acknowledge_at
     }
     /// When the last segment arrived.
@@ -134,7 +160,7 @@ impl Receiver {
     }
     /// The connection is over: nothing is acknowledged any more. Data in order stays readable if it is kept.
     pub fn end(&mut self, keeps_data: bool, pool: &mut Pool) {
-        self.acknowledge_at = Instant::FAR_FUTURE;
+        self.acknowledge_at.stop();
         self.flags.remove(ReceiverFlags::ACKNOWLEDGE);
         if let Some(buffers) = &mut self.buffers {
             buffers.reassembly.clear(pool);
@@ -159,7 +185,7 @@ impl Receiver {
         if let Some(buffers) = &mut self.buffers {
             buffers.receive.clear(env.pool());
         }
-        if common.state() == TcpState::FinWait2 && common.linger_at() == Instant::FAR_FUTURE {
+        if common.state() == TcpState::FinWait2 && !common.linger_at().is_set() {
             common.linger_until(env.now() + common.config().fin_wait_2);
         }
         self.was_read(common);

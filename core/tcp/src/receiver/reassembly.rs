@@ -32,7 +32,7 @@ pub(crate) struct Reassembly {
     /// A sequence number within each block that grew most recently, newest first (RFC 2018 §4).
     recent: Bounded<Offset, RECENT>,
     /// A duplicate that is not reported yet (D-SACK, RFC 2883 §4).
-    pub duplicate: Option<(Offset, Offset)>,
+    duplicate: Option<(Offset, Offset)>,
     /// FINs received out of order. The first one reached ends the peer's stream.
     fins: Bounded<Fin, FINS>,
 }
@@ -111,6 +111,18 @@ impl Reassembly {
     pub fn held_bytes(&self) -> usize {
         let lists = self.runs.capacity() * size_of::<Run>() + self.places * size_of::<Packet>();
         self.capacity_bytes + lists
+    }
+    /// A duplicate that is not reported yet.
+    pub fn duplicate(&self) -> Option<(Offset, Offset)> {
+        self.duplicate
+    }
+    /// The data from `start` to `end` came again.
+    pub fn note_duplicate(&mut self, start: Offset, end: Offset) {
+        self.duplicate = Some((start, end));
+    }
+    /// The duplicate is reported, or not to be.
+    pub fn forget_duplicate(&mut self) {
+        self.duplicate = None;
     }
     /// Whether a SACK option has something to report.
     pub fn has_news(&self) -> bool {

@@ -35,7 +35,7 @@ impl Receiver {
         let Some(buffers) = &self.buffers else { return blocks };
         // Timestamps leave room for three.
         let most = MAX_SACK_BLOCKS - usize::from(common.has(ConnectionFlags::TIMESTAMPS));
-        if let Some(duplicate) = buffers.reassembly.duplicate
+        if let Some(duplicate) = buffers.reassembly.duplicate()
             && common.config().duplicate_sack
         {
             blocks.push(duplicate);
@@ -60,13 +60,13 @@ impl Receiver {
     /// The data from `start` to `end` was a duplicate: a D-SACK block reports it (RFC 2883 §4).
     pub fn note_repeated(&mut self, common: &Common, start: Offset, end: Offset) {
         if common.has(ConnectionFlags::SACK) && common.config().duplicate_sack && start < end {
-            self.buffers_mut().reassembly.duplicate = Some((start, end));
+            self.buffers_mut().reassembly.note_duplicate(start, end);
         }
     }
     /// The SACK option was sent.
     pub fn sack_sent(&mut self, common: &Common, pool: &mut Pool) {
         if let Some(buffers) = &mut self.buffers {
-            buffers.reassembly.duplicate = None;
+            buffers.reassembly.forget_duplicate();
             if common.peer_has_closed() {
                 buffers.reassembly.clear(pool);
             }

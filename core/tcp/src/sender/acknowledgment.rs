@@ -183,7 +183,7 @@ impl Sender {
             buffers.flight.count_whole(before, segment_bytes, sample);
         }
         if let Some(round_trip) = sample.newest_round_trip {
-            buffers.flight.rack.measured(round_trip, common.round_trip(), now);
+            buffers.flight.rack_mut().measured(round_trip, common.round_trip(), now);
             buffers.tail_probe.measured();
         }
     }
@@ -201,7 +201,7 @@ impl Sender {
             buffers.send.discard(advanced_bytes.min(queued) as usize, env.pool());
         }
         self.space.acknowledge(acknowledgment);
-        self.timer.progressed(env.now());
+        self.progress_at = env.now();
         self.flags.remove(SenderFlags::WINDOW_PROBE);
         if advanced_bytes > queued {
             self.flags.insert(SenderFlags::FIN_ACKNOWLEDGED);
@@ -243,14 +243,13 @@ impl Sender {
         if !self.space.has_outstanding() {
             self.timer.stop();
             if let Some(buffers) = &mut self.buffers {
-                // What is sent next shows whether the outstanding probe repaired a loss (RFC 8985 §7.4.2).
-                buffers.tail_probe.at = Instant::FAR_FUTURE;
-                buffers.reorder_at = Instant::FAR_FUTURE;
+                buffers.tail_probe.stop();
+                buffers.reorder_at.stop();
             }
             return;
         }
         if advanced {
-            self.timer.arm(common, now);
+            self.arm_timer(common, now);
             self.restart_early(common, now);
             if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
                 // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.

@@ -1,16 +1,16 @@
 //! Where a segment ends before it is full, and which bear PSH.
 //!
-//! With [`PushPlacement::WritesAndBursts`] new data leaves in bursts of several segments: as much as leaves within a
+//! With [`Policy::pushes_writes_and_bursts`](crate::Policy::pushes_writes_and_bursts) new data leaves in bursts of several segments: as much as leaves within a
 //! millisecond at the pacing rate, two segments at least. The last of a burst of more than one has PSH, so that a receiver
 //! that joins segments knows where to stop; besides, the end of a write has it, and the end of a record: no segment crosses
 //! that.
 
-use super::Sender;
+use super::{SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
-use crate::policy::PushPlacement;
 use alloc::collections::VecDeque;
+use inhost_base::Instant;
 
 /// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
 const MOST_SEALS: usize = 256;
@@ -19,7 +19,7 @@ const MOST_SEALS: usize = 256;
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Burst {
-    start: Offset,
+    pub start: Offset,
     pub end: Offset,
 }
 
@@ -80,6 +80,22 @@ impl WriteBoundaries {
     }
 }
 
+impl SendBuffers {
+    /// A segment of `burst` was sent, from `start` to `end`, with [`crate::Policy::pushes_writes_and_bursts`].
+    #[inline(never)]
+    pub fn burst_segment_sent(
+        &mut self,
+        burst: Burst,
+        (start, end, record_end): (Offset, Offset, Offset),
+        in_flight: u32,
+        now: Instant,
+    ) {
+        self.burst = burst;
+        self.flight.sent(start, record_end, in_flight, now);
+        self.flight.ended(end == burst.end, self.boundaries.is_at(end, WriteBoundary::Record));
+    }
+}
+
 /// The most bytes of one burst.
 const LARGEST_BURST_BYTES: u64 = 65_535 - 320;
 /// A burst is the data of a second at the pacing rate, shifted right by this.
@@ -99,18 +115,14 @@ impl Sender {
         first_end: Offset,
         end: Offset,
     ) -> bool {
-        match common.config().policy.push {
-            // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
-            PushPlacement::QueueEnd => {
-                let pushed = start < self.space.push() && self.space.push() <= end;
-                pushed || end == self.stream_end()
-            }
-            PushPlacement::WritesAndBursts => {
-                let burst = self.burst_of(common, full_bytes, start, first_end);
-                let follows = burst.start < start || first_end < end;
-                (end == burst.end && follows) || self.ends_write(end)
-            }
+        if common.config().policy.pushes_writes_and_bursts {
+            let burst = self.burst_of(common, full_bytes, start, first_end);
+            let follows = burst.start < start || first_end < end;
+            return (end == burst.end && follows) || self.ends_write(end);
         }
+        // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
+        let pushed = start < self.space.push() && self.space.push() <= end;
+        pushed || end == self.stream_end()
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
     pub fn burst_of(&self, common: &Common, full_bytes: u32, start: Offset, end: Offset) -> Burst {
@@ -166,7 +178,7 @@ impl Sender {
     /// Segments in a burst (Linux's TSO autosizing).
     fn burst_segments(&self, common: &Common, segment: u32) -> u32 {
         let bytes = self.rate_bytes_per_second(common, segment) >> PACING_SHIFT;
-        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
+        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack().least_round_trip());
         let halvings = least.map_or(u64::MAX, |least| least.as_micros() >> ROUND_TRIP_SHIFT);
         let near = if halvings < 32 { 65_536_u64 >> halvings } else { 0 };
         let bytes = bytes.saturating_add(near).min(LARGEST_BURST_BYTES);
@@ -196,9 +208,7 @@ impl Sender {
     /// Linux holds back data with MSG_MORE only during that call: the next acknowledgment sends it.
     #[inline]
     pub fn release_held_writes(&mut self, common: &Common) {
-        if common.config().policy.push == PushPlacement::WritesAndBursts
-            && !self.flags.contains(SenderFlags::CORKED)
-        {
+        if common.config().policy.pushes_writes_and_bursts && !self.flags.contains(SenderFlags::CORKED) {
             let end = self.stream_end();
             if let Some(buffers) = &mut self.buffers {
                 buffers.released = Some(end);

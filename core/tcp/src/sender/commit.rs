@@ -4,7 +4,6 @@ use super::Sender;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use crate::policy::PushPlacement;
 use crate::sender::next::Data;
 use crate::{Environment, FastOpenState, RecoveryState};
 use inhost_base::{Duration, Instant};
@@ -26,7 +25,7 @@ impl Sender {
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
         let end = data.end();
         if !self.space.has_outstanding() && self.space.window() > 0 {
-            self.timer.progressed(now);
+            self.progress_at = now;
             if common.config().refusal_retry.is_some() {
                 // The timer ran for data that the link had refused.
                 self.timer.stop();
@@ -54,8 +53,8 @@ impl Sender {
         }
         self.paced(common, data.length, now);
         self.flags.remove(SenderFlags::SINGLE_USE);
-        if !self.timer.is_running() {
-            self.timer.arm(common, now);
+        if !self.timer.is_set() {
+            self.arm_timer(common, now);
         }
         if probe {
             self.flags.remove(SenderFlags::TAIL_PROBE);
@@ -63,11 +62,11 @@ impl Sender {
             if let Some(buffers) = &mut self.buffers {
                 buffers.tail_probe.sent(next, data.retransmission.map(|_| data.start));
             }
-            self.timer.arm(common, now);
+            self.arm_timer(common, now);
         }
         let all_sent = self.space.next() >= self.stream_end();
         if let Some(buffers) = self.buffers.as_mut().filter(|_| all_sent) {
-            buffers.aggregate_until = Instant::FAR_FUTURE;
+            buffers.aggregate_until.stop();
         }
     }
     /// Our SYN was sent.
@@ -79,7 +78,7 @@ impl Sender {
             let answers_first = common.state() == TcpState::SynReceived
                 && common.has(ConnectionFlags::ACTIVE_OPEN)
                 && !has_offered;
-            self.history_mut().retransmitted_segments += u32::from(!answers_first);
+            self.counts_mut().retransmitted_segments += u32::from(!answers_first);
             // What acknowledges it answers this one, not the SYN before.
             common.set(ConnectionFlags::SYN_TIMED, false);
             self.sent_at = now;
@@ -90,7 +89,7 @@ impl Sender {
         } else {
             common.set(ConnectionFlags::SYN_TIMED, true);
             self.sent_at = now;
-            self.timer.progressed(now);
+            self.progress_at = now;
             self.space.sent_to(end + lent);
         }
         if let Some(open) = self.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
@@ -105,7 +104,7 @@ impl Sender {
             }
         }
         common.set(ConnectionFlags::SYN_DUE, false);
-        self.timer.arm(common, now);
+        self.arm_timer(common, now);
     }
     /// New data was sent, with `in_flight` bytes in the network before it.
     #[inline(always)]
@@ -118,7 +117,7 @@ impl Sender {
             let end = start + rest.min(segment);
             let record_end = if is_last { data.end() } else { end };
             let before = in_flight + start.since(data.start);
-            if common.config().policy.push == PushPlacement::WritesAndBursts {
+            if common.config().policy.pushes_writes_and_bursts {
                 let burst = self.burst_of(common, full_bytes, start, end);
                 self.buffers_mut().burst_segment_sent(burst, (start, end, record_end), before, now);
             } else {
@@ -149,7 +148,7 @@ impl Sender {
     ) {
         let now = env.now();
         let stamp = common.timestamp(now);
-        if common.config().policy.push == PushPlacement::WritesAndBursts {
+        if common.config().policy.pushes_writes_and_bursts {
             let burst = self.retransmitted_burst(full_bytes, data.start, data.start + data.length);
             self.buffers_mut().retransmitted_burst = burst;
         }
@@ -157,8 +156,8 @@ impl Sender {
         if why != RetransmittedWhy::Probe {
             // What follows a refused probe in the same segment is new.
             let bytes = u64::from(data.length.min(self.space.next().since(data.start)));
-            self.history_mut().retransmitted_segments += 1;
-            self.history_mut().retransmitted_bytes += bytes;
+            self.counts_mut().retransmitted_segments += 1;
+            self.counts_mut().retransmitted_bytes += bytes;
         }
         if data.start != self.space.unacknowledged() {
             // RFC 5682 §3.1: what follows is conventional loss recovery.
@@ -181,7 +180,7 @@ impl Sender {
             && data.start == self.space.unacknowledged()
         {
             // The timer covers the oldest segment, from its latest transmission (RFC 6298 §5.1).
-            self.timer.arm(common, now);
+            self.arm_timer(common, now);
         }
         let (socket, sequence) = (env.socket(), self.space.sequence(data.start));
         env.emit(Mask::RECOVERY, || {
@@ -199,7 +198,7 @@ impl Sender {
                     && self.recovery.state == RecoveryState::Open
                     && let Some(buffers) = &mut self.buffers
                 {
-                    buffers.flight.rates.application_limited(in_flight);
+                    buffers.flight.rates_mut().application_limited(in_flight);
                 }
             }
             _ => {}
@@ -218,7 +217,7 @@ impl Sender {
         );
         self.congestion.transmitted(self.in_flight_bytes(), limited, acknowledged, sent);
         let next = self.space.next();
-        let runs = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.at != Instant::FAR_FUTURE);
+        let runs = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.deadline().is_set());
         if first != next || !runs {
             self.arm_tail_probe(common, now);
         }
@@ -231,24 +230,20 @@ impl Sender {
     pub fn urgent_announced(&mut self) {
         self.flags.remove(SenderFlags::ANNOUNCE_URGENT);
     }
-    /// The next attempt is at `at`, or when the user time-out is over.
-    pub fn retry_at(&mut self, common: &Common, at: Instant) {
-        self.timer.retry_at(common, at);
-    }
     /// The link refused data, which counts as not sent: it is retried after `retry` at the latest.
     pub fn data_was_refused(&mut self, common: &Common, retry: Duration, now: Instant) {
         self.flags.insert(SenderFlags::LINK_REFUSED);
         self.flags.remove(SenderFlags::TAIL_PROBE);
         if self.space.has_outstanding() {
             if self.recovery.state == RecoveryState::Loss {
-                self.timer.retry_at(common, now + retry);
+                self.retry_at(common, now + retry);
             }
-        } else if !self.timer.is_running() && self.keep_alive_probes > 0 {
-            self.timer.retry_at(common, now + retry);
-        } else if !self.timer.is_running() {
+        } else if !self.timer.is_set() && self.keep_alive_probes > 0 {
+            self.retry_at(common, now + retry);
+        } else if !self.timer.is_set() {
             // The first wait is a time-out's, and the user time-out counts from its end.
             let ends_at = now + common.base_timeout();
-            self.timer.progressed(ends_at);
+            self.progress_at = ends_at;
             self.timer.set(ends_at);
         }
     }

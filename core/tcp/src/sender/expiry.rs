@@ -6,7 +6,7 @@ use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::outcome::Changes;
 use crate::{ConnectionError, Environment, RecoveryState, SoftError};
-use inhost_base::{Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant};
 use inhost_event::TcpState;
 
 /// The data that an orphan still has to send must shrink by this fraction, or by a segment, in each period, so that large and
@@ -25,23 +25,23 @@ impl Sender {
         env: &mut Environment<'_>,
     ) -> Option<ConnectionError> {
         let now = env.now();
-        let probes = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.at <= now);
-        if self.timer.at() <= now && !probes {
+        let probes = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.deadline().has_come(now));
+        if self.timer.has_come(now) && !probes {
             let end = self.fire_retransmission(common, changes, env);
             if end.is_some() {
                 return end;
             }
         }
         self.fire_recovery(common, env);
-        if self.timer.at() <= now {
+        if self.timer.has_come(now) {
             // RFC 8985 §7.3: after a probe the RTO restarts.
-            self.timer.arm(common, now);
+            self.arm_timer(common, now);
         }
         if let Some(buffers) = &mut self.buffers
-            && buffers.aggregate_until <= now
+            && buffers.aggregate_until.has_come(now)
         {
             // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
-            buffers.aggregate_until = Instant::FAR_FUTURE;
+            buffers.aggregate_until.stop();
             self.push_all();
             if self.flags.contains(SenderFlags::CORKED) {
                 self.flags.insert(SenderFlags::OVERRIDE_SWS);
@@ -53,13 +53,13 @@ impl Sender {
     fn fire_recovery(&mut self, common: &Common, env: &mut Environment<'_>) {
         let now = env.now();
         let Some(buffers) = &mut self.buffers else { return };
-        let reorder_at = buffers.reorder_at;
-        if buffers.pace_at <= now {
-            buffers.pace_at = Instant::FAR_FUTURE;
+        let reorders = buffers.reorder_at.has_come(now);
+        if buffers.pace_at.has_come(now) {
+            buffers.pace_at.stop();
             self.flags.remove(SenderFlags::PACED);
         }
-        let probes = buffers.tail_probe.at <= now;
-        if reorder_at <= now {
+        let probes = buffers.tail_probe.deadline().has_come(now);
+        if reorders {
             self.flags.remove(SenderFlags::BLOCKED);
             self.fire_reordering(common, env);
         }
@@ -70,7 +70,7 @@ impl Sender {
     /// A tail loss probe is due: the next segment is one, unless none may be sent (RFC 8985 §7.3).
     fn fire_tail_probe(&mut self, common: &Common, now: Instant) {
         let Some(buffers) = &mut self.buffers else { return };
-        buffers.tail_probe.at = Instant::FAR_FUTURE;
+        buffers.tail_probe.stop();
         if !matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
             // A recovery has begun: its losses are known without a probe.
             return;
@@ -82,7 +82,7 @@ impl Sender {
         if !self.flags.contains(SenderFlags::TAIL_PROBE) {
             // Without a probe, too, the RTO restarts.
             // spec: RFC8985 7.3-1
-            self.timer.arm(common, now);
+            self.arm_timer(common, now);
         }
     }
     /// The retransmission timer, or the persist timer, has expired. Gives why the connection ends, if it does.
@@ -94,7 +94,7 @@ impl Sender {
         env: &mut Environment<'_>,
     ) -> Option<ConnectionError> {
         let now = env.now();
-        self.timer.progressed(self.timer.progress_at() + slept_since(self.timer.at(), now));
+        self.progress_at = self.progress_at + slept_since(self.timer.instant(), now);
         let refused = self.flags.contains(SenderFlags::LINK_REFUSED);
         self.flags.remove(SenderFlags::BLOCKED);
         if refused && !self.space.has_outstanding() {
@@ -102,7 +102,7 @@ impl Sender {
         }
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
-        if now.since(self.timer.progress_at()) >= common.user_timeout() || self.syn_is_given_up(common) {
+        if now.since(self.progress_at) >= common.user_timeout() || self.syn_is_given_up(common) {
             return Some(common.timed_out(ConnectionError::TimedOut));
         }
         if !refused {
@@ -130,12 +130,12 @@ impl Sender {
             common.set_soft_error(common.soft_error().or(Some(SoftError::NotResponding)));
             *changes |= Changes::SUSPECT | Changes::ERROR;
         }
-        self.timer.arm(common, now);
+        self.arm_timer(common, now);
         None
     }
     /// Retries data that the link refused, with nothing in flight.
     fn fire_refusal(&mut self, common: &Common, now: Instant) -> Option<ConnectionError> {
-        if now.since(self.timer.progress_at()) >= common.config().user_timeout {
+        if now.since(self.progress_at) >= common.config().user_timeout {
             return Some(common.timed_out(ConnectionError::TimedOut));
         }
         self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
@@ -181,7 +181,7 @@ impl Sender {
     pub fn may_linger(&mut self, common: &mut Common, received_at: Instant, now: Instant) -> bool {
         let silent_after = common.config().max_retransmission_timeout.times(SILENT_AFTER_TIMEOUTS);
         let is_silent = now.since(received_at) > silent_after;
-        let slept = slept_since(common.linger_at(), now) > Duration::ZERO;
+        let slept = slept_since(common.linger_at().instant(), now) > Duration::ZERO;
         let may = self.is_orphan_served() || is_silent || slept;
         if may {
             self.orphaned(common, now);
@@ -200,15 +200,15 @@ impl Sender {
     // spec: RFC9293 MUST-24 (the application can ask for it)
     // spec: RFC9293 MUST-26 (only an idle connection is probed)
     #[inline]
-    pub fn keep_alive_at(&self, common: &Common, last: Instant) -> Instant {
-        let Some(keep_alive) = common.config().keep_alive else { return Instant::FAR_FUTURE };
+    pub fn keep_alive_at(&self, common: &Common, last: Instant) -> Deadline {
+        let Some(keep_alive) = common.config().keep_alive else { return Deadline::NEVER };
         let idle = matches!(common.state(), TcpState::Established | TcpState::CloseWait | TcpState::FinWait2)
             && !self.space.has_outstanding()
-            && !self.timer.is_running();
+            && !self.timer.is_set();
         if !idle {
-            return Instant::FAR_FUTURE;
+            return Deadline::NEVER;
         }
-        last + keep_alive.idle + keep_alive.interval.times(u64::from(self.keep_alive_probes))
+        Deadline::at(last + keep_alive.idle + keep_alive.interval.times(u64::from(self.keep_alive_probes)))
     }
     /// A probe of an idle peer is due: it is sent next, or else the connection ends because of the error given.
     // spec: RFC9293 MUST-29 (one answer that is missing proves nothing)
@@ -224,9 +224,5 @@ impl Sender {
     /// Probes of an idle peer count from now on.
     pub fn probe_anew(&mut self) {
         self.keep_alive_probes = 0;
-    }
-    /// Restarts the retransmission timer.
-    pub fn arm_timer(&mut self, common: &Common, now: Instant) {
-        self.timer.arm(common, now);
     }
 }

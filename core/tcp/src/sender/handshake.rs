@@ -1,13 +1,12 @@
 //! The sender during the handshake: the options of our SYN, the size of segments, and data with the SYN (RFC 7413).
 
-use super::Sender;
+use super::{Recovery, Sender};
 use crate::arrival::Arrival;
 use crate::common::{Common, MAX_SCALE, TIMESTAMPS_BYTES};
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::sender::buffers::FastOpen;
 use crate::sender::burst::WriteBoundary;
-use crate::sender::recovery::Recovery;
 use crate::{EcnMode, Environment, FastOpenState, Header};
 use alloc::boxed::Box;
 use inhost_base::Instant;
@@ -42,7 +41,7 @@ impl Sender {
         self.congestion.resize(self.effective_mss(common));
         if self.space.has_outstanding() {
             self.retransmit_longer_than(self.segment_bytes());
-            self.timer.arm(common, env.now());
+            self.arm_timer(common, env.now());
         }
     }
     /// Our first SYN bears the option, and data up to `data_mss` less the options; 0 for none.
@@ -107,7 +106,7 @@ impl Sender {
         let Some((_, echo)) = header.options.timestamps.filter(|_| common.config().timestamps) else {
             return false;
         };
-        let (first, last) = (common.timestamp(self.timer.progress_at()), common.timestamp(now));
+        let (first, last) = (common.timestamp(self.progress_at), common.timestamp(now));
         echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
     /// Whether, in a simultaneous open, the FIN is sent although our SYN is not acknowledged: no data is queued before it
@@ -202,13 +201,13 @@ impl Sender {
     }
     /// The peer is waited for from now on.
     pub fn waits_from(&mut self, now: Instant) {
-        self.timer.progressed(now);
+        self.progress_at = now;
     }
     /// The SYN-ACK was sent before, as a SYN cookie.
     pub fn syn_was_answered(&mut self, common: &Common, now: Instant) {
         self.space.sent_to(Offset::SYN + 1);
-        self.timer.progressed(now);
-        self.timer.arm(common, now);
+        self.progress_at = now;
+        self.arm_timer(common, now);
     }
     /// What was said of opening fast, once.
     pub fn take_fast_open(&mut self) -> Option<Box<FastOpen>> {
@@ -232,7 +231,7 @@ impl Sender {
     pub fn open(&mut self, common: &mut Common) {
         self.recovery = Recovery::new(self.space.unacknowledged());
         // RFC 6928 §2: one retransmission of the SYN may be spurious; more of them reduce the initial window.
-        let repeated = self.history.as_ref().map_or(0, |history| history.retransmitted_segments);
+        let repeated = self.counts().retransmitted_segments;
         let segments = if repeated > 1 { 1 } else { common.config().initial_window_segments };
         self.congestion.open(segments, self.effective_mss(common));
         if common.has(ConnectionFlags::SYN_REPEATED) {
@@ -247,7 +246,7 @@ impl Sender {
         if !common.has(ConnectionFlags::ACTIVE_OPEN) {
             self.take_fast_open();
         }
-        self.timer.progressed(env.now());
+        self.progress_at = env.now();
         if common.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
             common.set(ConnectionFlags::CLOSE_AFTER_OPEN, false);
             common.enter(TcpState::FinWait1, env);
@@ -259,7 +258,7 @@ impl Sender {
     /// The retransmission timer runs for what is outstanding, from now on.
     pub fn restart_timer(&mut self, common: &Common, now: Instant) {
         match self.space.has_outstanding() {
-            true => self.timer.arm(common, now),
+            true => self.arm_timer(common, now),
             false => self.timer.stop(),
         }
     }

@@ -1,14 +1,13 @@
 //! Loss recovery: what acknowledgments, timers, the path and the link change about it (RFC 5681 §3, RFC 6582, RFC 6675 §5,
 //! RFC 8985, RFC 5682).
 
-use super::Sender;
+use super::{SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::sender::buffers::SendBuffers;
 use crate::sender::flight::AckSample;
 use crate::sender::reduction::{RateReduction, UndoState};
 use crate::{Environment, RecoveryState};
-use inhost_base::{Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant};
 use inhost_event::{Event, Mask, WindowChanged};
 
 /// Maximum reordering that is assumed of a path, in segments.
@@ -83,25 +82,23 @@ impl Sender {
         let Some(start) = sample.overtaken else { return };
         let segment = self.segment_bytes();
         let Some(buffers) = &mut self.buffers else { return };
-        buffers.flight.rack.reordering_seen = true;
-        self.history.get_or_insert_default().reorderings += 1;
+        buffers.flight.rack_mut().saw_reordering();
+        self.history.get_or_insert_default().counts.reorderings += 1;
         let degree = buffers.flight.overtaken_by(start, segment).min(MOST_REORDERING) as u16;
         buffers.reordering = buffers.reordering.max(degree);
     }
     /// The peer got something twice.
     fn note_duplicate(&mut self, sample: &AckSample) {
         let Some((start, end)) = sample.repeated else { return };
-        self.history_mut().duplicate_sacks += 1;
+        self.counts_mut().duplicate_sacks += 1;
         let (unacknowledged, next) = (self.space.unacknowledged(), self.space.next());
         let segments = end.since(start).div_ceil(self.segment_bytes().max(1));
         let Some(buffers) = &mut self.buffers else { return };
         if buffers.tail_probe.explains(start, end) {
             // RFC 8985 §7.4.2: the probe, not a mistake in recovery, made this duplicate.
-            buffers.tail_probe.was_duplicate = true;
             return;
         }
-        buffers.flight.rack.reordering_seen = true;
-        buffers.flight.rack.widen(unacknowledged, next);
+        buffers.flight.rack_mut().widen(unacknowledged, next);
         buffers.undo.duplicate(end, segments);
     }
     /// Looks for losses; true when something is newly thought lost.
@@ -118,7 +115,7 @@ impl Sender {
         let beyond = self.recovery.recover < self.space.unacknowledged();
         let threshold = self.reordering_segments(common);
         let Some(buffers) = &mut self.buffers else { return false };
-        let before = buffers.flight.lost_segments;
+        let before = buffers.flight.lost_bytes();
         if sack {
             buffers.flight.mark_lost_by_count(threshold, segment);
         } else if state == RecoveryState::Recovery {
@@ -130,7 +127,7 @@ impl Sender {
         } else if state != RecoveryState::Loss && u32::from(duplicates) >= threshold && beyond {
             buffers.flight.mark_first_lost();
         }
-        buffers.flight.lost_segments != before
+        buffers.flight.lost_bytes() != before
     }
     /// By time: what was sent a reordering window before something that has arrived is lost (RFC 8985 §6.2, step 5). True
     /// when something newly is.
@@ -139,12 +136,12 @@ impl Sender {
         let enough = self.sacked_bytes() >= self.reordering_segments(common) * self.segment_bytes();
         let at_once = enough || self.is_repairing();
         let Some(buffers) = &mut self.buffers else { return false };
-        let before = buffers.flight.lost_segments;
-        let window = buffers.flight.rack.reordering_window(at_once, smoothed);
+        let before = buffers.flight.lost_bytes();
+        let window = buffers.flight.rack().reordering_window(at_once, smoothed);
         let at = buffers.flight.mark_lost_by_time(window, now);
         let slack = common.config().recovery_timer_slack;
-        buffers.reorder_at = at.map_or(Instant::FAR_FUTURE, |at| at + slack);
-        buffers.flight.lost_segments != before
+        buffers.reorder_at = at.map_or(Deadline::NEVER, |at| Deadline::at(at + slack));
+        buffers.flight.lost_bytes() != before
     }
     fn is_repairing(&self) -> bool {
         matches!(self.recovery.state, RecoveryState::Recovery | RecoveryState::Loss)
@@ -201,17 +198,16 @@ impl Sender {
         if self.recovery.state == RecoveryState::WindowReduction {
             return;
         }
-        self.history_mut().congestion_marks += 1;
+        self.counts_mut().congestion_marks += 1;
         let at_its_least = self.congestion.window.window_bytes <= self.segment_bytes();
         // A connection whose queues were freed has been idle for longer than it would wait.
         if at_its_least && self.buffers.is_some() {
             // spec: RFC9438 4.6-5
             // RFC 3168 §6.1.2: with a window of one segment, the sender waits for the timer.
-            self.timer.arm(common, now);
+            self.arm_timer(common, now);
             self.flags.insert(SenderFlags::PACED);
-            let resume_at = self.timer.at();
             if let Some(buffers) = &mut self.buffers {
-                buffers.pace_at = resume_at;
+                buffers.pace_at = self.timer;
             }
         }
         self.begin_window_reduction(common, sample, now);
@@ -251,7 +247,7 @@ impl Sender {
     fn end_recovery(&mut self) {
         self.recovery.end();
         if let Some(buffers) = &mut self.buffers {
-            buffers.flight.rack.recovered();
+            buffers.flight.rack_mut().recovered();
             buffers.force = false;
         }
     }
@@ -356,7 +352,7 @@ impl Sender {
     /// 8985 §6.3, RFC 5682 §2).
     // spec: RFC6675 5.1-2, 5.1-1
     pub fn recover_by_timer(&mut self, common: &Common, now: Instant) {
-        self.history_mut().timeouts += 1;
+        self.counts_mut().timeouts += 1;
         let in_flight = self.flight_size(self.space.outstanding_bytes());
         let state = self.recovery.state;
         // One reduction for each window of data.
@@ -378,10 +374,9 @@ impl Sender {
             if reneged {
                 buffers.flight.renege();
             }
-            let window = buffers.flight.rack.reordering_window(true, smoothed);
+            let window = buffers.flight.rack().reordering_window(true, smoothed);
             buffers.flight.mark_lost_by_timer(by_time && !reneged, window, now);
-            buffers.flight.refused = false;
-            buffers.reorder_at = Instant::FAR_FUTURE;
+            buffers.reorder_at.stop();
             buffers.tail_probe.end();
             buffers.force = true;
             if !repeated {

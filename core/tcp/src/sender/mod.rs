@@ -21,7 +21,7 @@ pub(crate) mod reduction;
 mod run;
 pub(crate) mod search;
 pub(crate) mod space;
-pub(crate) mod timer;
+mod timer;
 mod view;
 mod window;
 mod write;
@@ -32,20 +32,23 @@ pub use crate::sender::view::{SendQueue, SendView};
 use crate::common::{Common, MAX_SCALE};
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
-use crate::sender::buffers::SendBuffers;
-use crate::sender::recovery::Recovery;
+use crate::sender::buffers::FastOpen;
+use crate::sender::burst::{Burst, WriteBoundaries};
+use crate::sender::flight::Flight;
+use crate::sender::probe::TailProbe;
+use crate::sender::reduction::{RateReduction, UndoState};
 use crate::sender::search::Search;
 use crate::sender::space::SendSpace;
-use crate::sender::timer::RetransmissionTimer;
 use crate::{Config, CongestionChoice, RecoveryState};
 use alloc::boxed::Box;
 #[cfg(feature = "freeze")]
 use inhost_base::freeze::{Invalid, require};
-use inhost_base::{Instant, Sequence};
+use inhost_base::{Deadline, Instant, Sequence};
 use inhost_buf::Pool;
+use inhost_buf::SendQueue as Queue;
 #[cfg(feature = "freeze")]
 use inhost_buf::freeze::ThawPacket;
-use inhost_congestion::Congestion;
+use inhost_congestion::{Congestion, Pacer, RateSample};
 #[cfg(feature = "freeze")]
 use inhost_event::TcpState;
 
@@ -58,7 +61,10 @@ pub(crate) struct Sender {
     /// Made when there is something to record.
     history: Option<Box<History>>,
     congestion: Congestion,
-    timer: RetransmissionTimer,
+    /// The retransmission timer.
+    timer: Deadline,
+    /// When the peer last acknowledged data, or when data began to wait for that.
+    progress_at: Instant,
     /// When data was last sent.
     sent_at: Instant,
     space: SendSpace,
@@ -71,21 +77,83 @@ pub(crate) struct Sender {
     scale: u8,
 }
 
-/// Counts for instruments, and state that few connections need, but need as long as they live.
+/// State of loss recovery that is kept when nothing is in flight.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Recovery {
+    state: RecoveryState,
+    /// Duplicate acknowledgments, without SACK: each counts as a segment that has left the network.
+    duplicates: u8,
+    /// Whether the time-out was spurious is being found out (RFC 5682).
+    forward: bool,
+    /// Something was acknowledged since the last time-out.
+    progressed: bool,
+    /// What had been sent when the state was entered; acknowledging it ends it.
+    recover: Offset,
+}
+
+/// What a sender keeps only while it has data, and then until it is idle: the send queue, and the state of the data in flight.
+#[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct SendBuffers {
+    /// From the first unacknowledged byte on.
+    send: Queue,
+    /// When bytes that were held back to fill a segment go as they are.
+    aggregate_until: Deadline,
+    /// While the connection opens fast.
+    fast_open: Option<Box<FastOpen>>,
+    /// Ends of bursts and records in the queue.
+    boundaries: WriteBoundaries,
+    /// Data up to here may be sent although it was not pushed.
+    released: Option<Offset>,
+    /// The burst of new data that was sent last.
+    burst: Burst,
+    /// The burst that was retransmitted last.
+    retransmitted_burst: Burst,
+    /// The end of the last segment that was not full.
+    last_small: Option<Offset>,
+    /// The data in flight.
+    flight: Flight,
+    tail_probe: TailProbe,
+    reduction: RateReduction,
+    undo: UndoState,
+    /// When the reordering timer expires and overtaken segments count as lost.
+    reorder_at: Deadline,
+    /// Segments that have overtaken another on this path, which arrived after all.
+    reordering: u16,
+    pacer: Pacer,
+    /// When the pace lets the next data go.
+    pace_at: Deadline,
+    /// The latest sample of the rate of delivery.
+    rate: Option<RateSample>,
+    /// Bytes that were acknowledged when the wait for an orphan's peer began.
+    orphan_from_bytes: u64,
+    /// The next retransmission is sent regardless of the congestion window.
+    force: bool,
+}
+
+/// What few connections need, but need as long as they live.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct History {
-    pub retransmitted_bytes: u64,
-    pub retransmitted_segments: u32,
-    pub timeouts: u32,
-    /// Number of reordering events of our data.
-    pub reorderings: u32,
-    /// Number of reports of duplicate data (D-SACK).
-    pub duplicate_sacks: u32,
-    /// Reductions of the window that a router asked for.
-    pub congestion_marks: u32,
+struct History {
+    counts: Counts,
     /// The search for the path MTU, once it has begun.
     search: Option<Search>,
+}
+
+/// Counts for instruments.
+#[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+struct Counts {
+    retransmitted_bytes: u64,
+    retransmitted_segments: u32,
+    timeouts: u32,
+    /// Number of reordering events of our data.
+    reorderings: u32,
+    /// Number of reports of duplicate data (D-SACK).
+    duplicate_sacks: u32,
+    /// Reductions of the window that a router asked for.
+    congestion_marks: u32,
 }
 
 impl Sender {
@@ -99,7 +167,8 @@ impl Sender {
             buffers: None,
             history: None,
             congestion,
-            timer: RetransmissionTimer::new(now),
+            timer: Deadline::NEVER,
+            progress_at: now,
             sent_at: now,
             space: SendSpace::new(initial),
             recovery: Recovery::new(Offset::SYN),
@@ -118,20 +187,12 @@ impl Sender {
         self.buffers.as_deref()
     }
     /// What the connection has met so far.
-    pub fn history(&self) -> History {
-        self.history.as_deref().copied().unwrap_or_default()
-    }
-    /// Congestion control, as it stands.
-    pub fn congestion(&self) -> &Congestion {
-        &self.congestion
+    fn counts(&self) -> Counts {
+        self.history.as_deref().copied().unwrap_or_default().counts
     }
     /// The retransmission timer.
-    pub fn timer(&self) -> &RetransmissionTimer {
-        &self.timer
-    }
-    /// Bits by which the peer's windows are shifted.
-    pub fn scale(&self) -> u8 {
-        self.scale
+    pub fn timer(&self) -> Deadline {
+        self.timer
     }
     /// Where loss recovery stands.
     pub fn recovery_state(&self) -> RecoveryState {
@@ -172,7 +233,7 @@ impl Sender {
         let Some(mut buffers) = self.buffers.take() else { return 0 };
         self.congestion.tidy();
         buffers.send.clear(pool);
-        buffers.flight.delivered_segments
+        buffers.flight.delivered_segments()
     }
     /// All is acknowledged, and nothing more is sent: no timer of loss recovery.
     pub fn stop(&mut self) {
@@ -187,7 +248,7 @@ impl Sender {
             buffers.send.clear(pool);
             buffers.flight.clear();
             buffers.tail_probe.end();
-            (buffers.reorder_at, buffers.pace_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
+            (buffers.reorder_at, buffers.pace_at) = (Deadline::NEVER, Deadline::NEVER);
         }
     }
     /// Calls `act` with each packet of a thawed sender, and checks it.
@@ -223,9 +284,9 @@ impl Sender {
             none => none.get_or_insert_default(),
         }
     }
-    /// The connection's history, made if it does not exist.
-    pub fn history_mut(&mut self) -> &mut History {
-        self.history.get_or_insert_default()
+    /// The counts of what it meets, made if they do not exist.
+    fn counts_mut(&mut self) -> &mut Counts {
+        &mut self.history.get_or_insert_default().counts
     }
     /// Bytes of the stream that the peer has acknowledged.
     #[inline]

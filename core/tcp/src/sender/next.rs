@@ -2,11 +2,10 @@
 //! cause in the send ledger. Usually all data was sent, or a single small segment is sent while nothing is in flight (DEC §4):
 //! a fast path decides these two cases by the same rules.
 
-use super::Sender;
+use super::{SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use crate::sender::buffers::SendBuffers;
 use crate::sender::space::SendSpace;
 use crate::{Ecn, RecoveryState};
 use inhost_base::Instant;
@@ -311,7 +310,7 @@ impl Sender {
         };
         let mut fin = fin_is_out && end < to;
         let mut length = to.since(start) - u32::from(fin);
-        if buffers.flight.refused && to == self.space.next() && !fin {
+        if buffers.flight.is_refused() && to == self.space.next() && !fin {
             // Data that the peer's window refused, as it does a probe, is sent together with the data that follows.
             length = end.since(start);
         }
@@ -322,7 +321,7 @@ impl Sender {
         let mut whole = length <= full_bytes;
         length = length.min(full_bytes);
         let probes = common.config().policy.window_probes_are_empty;
-        if buffers.flight.refused || probes {
+        if buffers.flight.is_refused() || probes {
             // Refused data stays within the current window.
             let edge = self.space.edge();
             let room = match start < edge {
@@ -348,7 +347,7 @@ impl Sender {
             return Err(SendCause::Pacing);
         }
         let why = match self.recovery.state {
-            _ if buffers.flight.refused => RetransmittedWhy::Refused,
+            _ if buffers.flight.is_refused() => RetransmittedWhy::Refused,
             RecoveryState::Loss => RetransmittedWhy::Timeout,
             _ => RetransmittedWhy::Fast,
         };
@@ -450,10 +449,10 @@ impl Sender {
             Err(cause) => {
                 if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
                     && !self.space.has_outstanding()
-                    && !self.timer.is_running()
+                    && !self.timer.is_set()
                 {
-                    self.timer.progressed(now);
-                    self.timer.arm(common, now);
+                    self.progress_at = now;
+                    self.arm_timer(common, now);
                 }
                 cause
             }

@@ -34,7 +34,7 @@ impl Sender {
         }
         buffers.pacer.sent(bytes, segment, now);
         if let Some(at) = buffers.pacer.holds_until(segment, now) {
-            buffers.pace_at = at;
+            buffers.pace_at.set(at);
             self.flags.insert(SenderFlags::PACED);
         }
     }

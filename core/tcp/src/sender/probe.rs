@@ -6,41 +6,37 @@ use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
-use inhost_base::{Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant};
 use inhost_event::TcpState;
 
 /// The worst delay of a peer's acknowledgment (RFC 8985 §7.2, WCDelAckT).
 const WORST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(200);
 
 /// State of the outstanding probe (RFC 8985 §5.3).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct TailProbe {
     /// When the next probe is due.
-    pub at: Instant,
+    at: Deadline,
     /// `TLP.end_seq`: SND.NXT after the probe was sent; `None` while none is outstanding.
     end: Option<Offset>,
     /// `TLP.is_retrans`: the probe retransmits data from here.
     again_from: Option<Offset>,
     /// The peer got the probe twice.
-    pub was_duplicate: bool,
+    was_duplicate: bool,
     /// No round trip was measured since the last probe was sent.
     unmeasured: bool,
 }
 
-impl Default for TailProbe {
-    fn default() -> Self {
-        TailProbe {
-            at: Instant::FAR_FUTURE,
-            end: None,
-            again_from: None,
-            was_duplicate: false,
-            unmeasured: false,
-        }
-    }
-}
-
 impl TailProbe {
+    /// When the next probe is due.
+    pub fn deadline(&self) -> Deadline {
+        self.at
+    }
+    /// None is due; one that is outstanding may still show that it repaired a loss (RFC 8985 §7.4.2).
+    pub fn stop(&mut self) {
+        self.at.stop();
+    }
     /// No probe is outstanding or due.
     pub fn end(&mut self) {
         *self = TailProbe { unmeasured: self.unmeasured, ..TailProbe::default() };
@@ -87,10 +83,12 @@ impl TailProbe {
     pub fn may_leave(&self) -> bool {
         !self.unmeasured && !self.is_out()
     }
-    /// Whether a duplicate from `start` to `end` is the probe's own doing.
-    pub fn explains(&self, start: Offset, end: Offset) -> bool {
-        matches!((self.again_from, self.end), (Some(from), Some(to))
-            if from <= start && end <= to)
+    /// The peer got the data from `start` to `end` twice; true where that is the probe's own doing.
+    pub fn explains(&mut self, start: Offset, end: Offset) -> bool {
+        let (from, to) = (self.again_from, self.end);
+        let explains = from.is_some_and(|from| from <= start) && to.is_some_and(|to| end <= to);
+        self.was_duplicate |= explains;
+        explains
     }
 }
 
@@ -102,7 +100,7 @@ impl Sender {
         let allowed = self.may_probe_tail(common);
         let Some(buffers) = &mut self.buffers else { return };
         if !allowed || buffers.flight.is_empty() || buffers.tail_probe.is_out() {
-            buffers.tail_probe.at = Instant::FAR_FUTURE;
+            buffers.tail_probe.stop();
             return;
         }
         let timeout = match common.round_trip().smoothed() {
@@ -112,7 +110,7 @@ impl Sender {
             Some(smoothed) => smoothed.times(2) + common.config().recovery_timer_slack,
         };
         // No later than the time-out, whose work it is to save.
-        buffers.tail_probe.at = (now + timeout).min(self.timer.at());
+        buffers.tail_probe.at.set((now + timeout).min(self.timer.instant()));
     }
     /// Whether the state allows a probe.
     // RFC 8985 §4: what the probe brings back only RACK can read.

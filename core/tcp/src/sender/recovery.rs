@@ -1,6 +1,6 @@
 //! Where loss recovery stands, and what moves it (RFC 5681 §3, RFC 6582, RFC 6675 §5, RFC 8985, RFC 5682).
 
-use super::Sender;
+use super::{Recovery, Sender};
 use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
@@ -8,21 +8,6 @@ use crate::offset::Offset;
 use crate::sender::flight::AckSample;
 use inhost_base::{Duration, Instant};
 use inhost_congestion::Acknowledged;
-
-/// Recovery state that is kept when nothing is in flight.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Recovery {
-    pub state: RecoveryState,
-    /// Duplicate acknowledgments, without SACK: each counts as a segment that has left the network.
-    pub duplicates: u8,
-    /// Whether the time-out was spurious is being found out (RFC 5682).
-    pub forward: bool,
-    /// Something was acknowledged since the last time-out.
-    pub progressed: bool,
-    /// What had been sent when the state was entered; acknowledging it ends it.
-    pub recover: Offset,
-}
 
 impl Recovery {
     pub fn new(initial: Offset) -> Self {
@@ -53,7 +38,7 @@ impl Sender {
     #[inline]
     pub fn grow(&mut self, common: &Common, bytes: u32, sample: &AckSample, now: Instant) {
         let outstanding = self.space.outstanding_bytes();
-        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
+        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack().least_round_trip());
         self.congestion.acknowledged(&Acknowledged {
             bytes,
             acknowledged_bytes: self.acknowledged_bytes(),
@@ -72,7 +57,7 @@ impl Sender {
     pub fn retransmit_longer_than(&mut self, bytes: u32) {
         if let Some(buffers) = &mut self.buffers {
             buffers.flight.mark_lost_where(|record| record.bytes() > bytes);
-            buffers.flight.refused = true;
+            buffers.flight.refuse();
         }
     }
     pub fn sacked_bytes(&self) -> u32 {

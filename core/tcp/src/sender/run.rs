@@ -5,7 +5,6 @@ use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::outcome::SegmentOutput;
-use crate::policy::PushPlacement;
 use crate::sender::next::{Data, Next};
 use crate::{Ecn, Header};
 use inhost_base::Instant;
@@ -110,7 +109,7 @@ impl Sender {
             let paced = u32::try_from(buffers.pacer.room_bytes(full_bytes, now)).unwrap_or(u32::MAX);
             room = room.min(paced.div_ceil(full_bytes).saturating_mul(full_bytes));
         }
-        if common.config().policy.push == PushPlacement::WritesAndBursts {
+        if common.config().policy.pushes_writes_and_bursts {
             room = room.min(
                 self.burst_of(common, full_bytes, data.start, data.start + data.length).end.since(data.start),
             );

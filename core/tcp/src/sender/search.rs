@@ -7,7 +7,7 @@ use crate::common::{Common, IPV6_LEAST_MSS};
 use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use inhost_base::{Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant};
 
 /// What almost every path takes (RFC 4821 §7.2): payload, options included.
 // spec: RFC4821 7.2-2
@@ -28,7 +28,7 @@ const CLOSE_ENOUGH: u16 = 16;
 const RAISE_AFTER: Duration = Duration::from_secs(600);
 
 /// The state of the search, in payload bytes with options.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Search {
     /// Known to work.
@@ -44,20 +44,12 @@ pub(crate) struct Search {
     /// The size of the latest probe.
     probe_size: u16,
     /// When a search that has ended is restarted.
-    raise_at: Instant,
+    raise_at: Deadline,
 }
 
 impl Search {
     fn new(low: u16, high: u16) -> Self {
-        Search {
-            low,
-            high,
-            tries: 0,
-            halves: false,
-            probe: None,
-            probe_size: 0,
-            raise_at: Instant::FAR_FUTURE,
-        }
+        Search { low, high, ..Search::default() }
     }
     /// The next size to try.
     // spec: RFC4821 7.1-2, 7.3-1
@@ -83,8 +75,8 @@ impl Search {
     /// Stops a search that has converged until it is restarted.
     // spec: RFC4821 7.3-2, 7.3-2a
     fn rest(&mut self, now: Instant) {
-        if self.raise_at == Instant::FAR_FUTURE && self.high.saturating_sub(self.low) < CLOSE_ENOUGH {
-            self.raise_at = now + RAISE_AFTER;
+        if !self.raise_at.is_set() && self.high.saturating_sub(self.low) < CLOSE_ENOUGH {
+            self.raise_at.set(now + RAISE_AFTER);
         }
     }
 }
@@ -151,7 +143,7 @@ impl Sender {
         }
     }
     pub fn search_from(&mut self, common: &Common, low: u16, high: u16) {
-        self.history_mut().search = Some(Search::new(low, high));
+        self.history.get_or_insert_default().search = Some(Search::new(low, high));
         self.flags.insert(SenderFlags::PMTU_SEARCH);
         self.congestion.resize(self.effective_mss(common));
     }
@@ -190,7 +182,7 @@ impl Sender {
         let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((start, end))
             && buffers.flight.lost_bytes() == end.since(start);
         if only {
-            buffers.flight.refused = true;
+            buffers.flight.refuse();
             // Further duplicate acknowledgments report the same loss.
             self.recovery.duplicates = 0;
             self.recovery.recover = self.space.next();
@@ -215,7 +207,7 @@ impl Sender {
             self.congestion.resize(self.effective_mss(common));
             return;
         }
-        if search.raise_at <= now {
+        if search.raise_at.has_come(now) {
             *search = Search::new(search.low, high);
         }
         search.rest(now);

@@ -73,7 +73,7 @@ impl<'a> SendView<'a> {
     }
     /// When the peer last acknowledged data, or when data began to wait for that.
     pub fn progress_at(self) -> Instant {
-        self.sender.timer.progress_at()
+        self.sender.progress_at
     }
     /// The smoothed round trip, once measured.
     pub fn smoothed_round_trip(self) -> Option<Duration> {

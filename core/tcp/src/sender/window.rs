@@ -29,14 +29,14 @@ impl Sender {
         let was_closed = self.space.window() == 0;
         if was_closed {
             // The peer answers probes: it may keep its window closed as long as it likes.
-            self.timer.progressed(now);
+            self.progress_at = now;
         }
         if common.config().policy.window_probes_are_empty
             && !self.space.has_outstanding()
-            && self.timer.is_running()
+            && self.timer.is_set()
         {
             // The persist timer restarts with each acknowledgment.
-            self.timer.arm(common, now);
+            self.arm_timer(common, now);
         }
         if !newer {
             return;
@@ -65,7 +65,7 @@ impl Sender {
             if !self.recovery.state.has_end() {
                 self.retransmit_longer_than(0);
             }
-            self.timer.arm(common, now);
+            self.arm_timer(common, now);
         }
     }
 }

@@ -98,8 +98,7 @@ impl Sender {
         if taken > 0 && held {
             // spec: RFC9293 SHLD-27 (the time for which they are held back begins, unless it runs)
             let until = now + common.config().aggregation_delay;
-            let buffers = self.buffers_mut();
-            buffers.aggregate_until = buffers.aggregate_until.min(until);
+            self.buffers_mut().aggregate_until.bring_forward(until);
         }
         Ok(taken)
     }
@@ -127,7 +126,7 @@ impl Sender {
     pub fn push(&mut self, common: &Common) {
         if self.queued_bytes() > 0 {
             self.space.push_to(self.end_of_queue(common));
-            self.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
+            self.buffers_mut().aggregate_until.stop();
         }
     }
     /// Nothing more follows what is queued, or not soon: it goes now, whether the link refused it before or not.

@@ -2,10 +2,7 @@
 
 use super::rfc8985::{measured_with, next, reports};
 use super::trial::*;
-use crate::{
-    Config, ConnectionError, DelayedAck, NetworkError, Policy, PushPlacement, RecoveryState, SoftError,
-    StreamError,
-};
+use crate::{Config, ConnectionError, NetworkError, Policy, RecoveryState, SoftError, StreamError};
 use inhost_base::{Duration, Sequence};
 use inhost_event::TcpState;
 
@@ -155,8 +152,7 @@ fn the_answer_to_crossing_calls_is_acknowledged() {
 
 #[test]
 fn psh_ends_a_burst_that_leaves_as_one_run() {
-    let mut trial =
-        measured_with(with_policy(Policy { push: PushPlacement::WritesAndBursts, ..Policy::rfc() }));
+    let mut trial = measured_with(with_policy(Policy { pushes_writes_and_bursts: true, ..Policy::rfc() }));
     trial.write(&[1; 12_000]);
     let pushed: Vec<_> = trial
         .sent
@@ -169,7 +165,7 @@ fn psh_ends_a_burst_that_leaves_as_one_run() {
 
 /// Adaptive acknowledgments with otherwise plain configuration.
 fn adaptive() -> Config {
-    let policy = Policy { delayed_ack: DelayedAck::Adaptive, ..Policy::rfc() };
+    let policy = Policy { adaptive_delayed_acks: true, ..Policy::rfc() };
     Config { policy, quick_acknowledgments: 16, ..plain() }
 }
 /// The delay of the acknowledgment for the last data, which ends at `at`.

@@ -49,7 +49,7 @@ pub(super) fn through(trial: &mut Trial, most: usize) -> usize {
         }
         trial.round();
     }
-    panic!("no end: {:?} {:?}", trial.connection.info(trial.now), trial.connection.parts().1.history());
+    panic!("no end: {:?}", trial.connection.info(trial.now));
 }
 
 // spec: RFC4821 7.7-1

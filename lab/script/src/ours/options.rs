@@ -8,7 +8,7 @@ use inhost_stack::{
     ConnectOptions, FastOpenCall, InterfaceConfig, IpConfig, ListenOptions, SocketId, SocketOption, Stack,
     StackConfig, SynCookies, UdpOptions,
 };
-use inhost_tcp::{Config, CongestionChoice, DelayedAck, EcnMode, KeepAlive, PathMtuProbing};
+use inhost_tcp::{Config, CongestionChoice, EcnMode, KeepAlive, PathMtuProbing};
 
 /// Handshakes with data that a listener may have under way, where Fast Open is switched on.
 const FAST_OPEN_QUEUE: usize = 16;
@@ -77,10 +77,7 @@ pub(super) fn before_use(name: &str, value: &str, config: &mut Config) -> Result
         "initial-window" => config.initial_window_segments = number(value)?,
         "quick-acknowledgments" => {
             config.quick_acknowledgments = number(value)?;
-            config.policy.delayed_ack = match config.quick_acknowledgments {
-                0 => DelayedAck::EverySecondSegment,
-                _ => DelayedAck::Adaptive,
-            };
+            config.policy.adaptive_delayed_acks = config.quick_acknowledgments > 0;
         }
         "reordering" => config.reordering_segments = number(value)?,
         "syn-retries" => config.syn_retries = number(value)?,

@@ -43,7 +43,8 @@ impl Connection {
             outcome.changes |= Changes::READABLE;
         }
         let coming = arrival.coming();
-        let fills_hole = self.receiver.take_in_order(&self.common, from_mut(arrival.payload), coming, env);
+        let fills_hole =
+            self.receiver.take_in_order(&self.common, from_mut(&mut arrival.payload), coming, env);
         let reaches_fin = fills_hole && self.receiver.reaches_fin();
         if arrival.fin || reaches_fin {
             self.take_fin(reaches_fin, env, outcome);

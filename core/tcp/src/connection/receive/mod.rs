@@ -51,7 +51,7 @@ impl Connection {
                 first,
                 acknowledgment: self.sender.space().offset(header.acknowledgment),
                 whole_bytes: payload.len() as u32,
-                payload,
+                payload: payload.take(),
                 is_repeated: false,
                 start: first,
                 fin: header.flags.fin(),
@@ -66,6 +66,7 @@ impl Connection {
                 TcpState::SynSent => self.arrive_in_syn_sent(&mut arrival, env, &mut outcome),
                 _ => self.arrive_synchronised(&mut arrival, env, &mut outcome),
             }
+            *payload = arrival.payload;
         }
         self.update(env);
         outcome

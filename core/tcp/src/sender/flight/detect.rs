@@ -83,6 +83,7 @@ impl Flight {
         self.mark_lost_where(|record| {
             !by_time || Some(record.start) == first || rack.lost_at(record, window) <= now
         });
+        self.refused = false;
     }
     /// How many segments overtook what starts at `start`, at least.
     pub fn overtaken_by(&self, start: crate::offset::Offset, segment_bytes: u32) -> u32 {

@@ -8,16 +8,15 @@ mod delivery;
 mod detect;
 mod rack;
 mod scoreboard;
-mod sums;
 
 pub(crate) use delivery::AckSample;
 
 use crate::offset::{Blocks, Offset};
 use alloc::collections::VecDeque;
+use core::ops::{AddAssign, SubAssign};
 use inhost_base::Instant;
 use inhost_congestion::{RateMark, RateSampler};
 use rack::Rack;
-use sums::Sums;
 
 /// The state of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +73,44 @@ struct Retransmission {
     sent_at: Instant,
 }
 
+/// Sums over the records of a flight, kept as each changes, so that nobody has to look at all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+struct Sums {
+    sacked_bytes: u32,
+    lost_bytes: u32,
+    /// Records that end a burst.
+    bursts: u32,
+    /// Bytes of retransmissions that are in the network.
+    resent_bytes: u32,
+}
+
+impl Sums {
+    fn of(records: &VecDeque<Record>) -> Sums {
+        let mut sums = Sums::default();
+        records.iter().for_each(|record| sums.add(record));
+        sums
+    }
+    fn add(&mut self, record: &Record) {
+        self.apply(u32::add_assign, record);
+    }
+    fn remove(&mut self, record: &Record) {
+        self.apply(u32::sub_assign, record);
+    }
+    #[inline]
+    fn apply(&mut self, change: impl Fn(&mut u32, u32), record: &Record) {
+        if record.ends_burst {
+            change(&mut self.bursts, 1);
+        }
+        match record.state {
+            State::InFlight if record.retransmitted => change(&mut self.resent_bytes, record.bytes()),
+            State::InFlight => {}
+            State::Sacked => change(&mut self.sacked_bytes, record.bytes()),
+            State::Lost => change(&mut self.lost_bytes, record.bytes()),
+        }
+    }
+}
+
 /// All data in flight.
 // spec: RFC6675 4-1; RFC8985 4-1
 #[derive(Debug, Default)]
@@ -92,14 +129,12 @@ pub(crate) struct Flight {
     highest_sacked: Offset,
     /// The blocks of the last SACK option, so that repeated blocks are skipped.
     seen: Blocks,
-    pub rack: Rack,
-    pub rates: RateSampler,
+    rack: Rack,
+    rates: RateSampler,
     /// Transmissions that the peer has got, as far as known. It wraps.
-    pub delivered_segments: u32,
-    /// Transmissions marked lost so far. It wraps: only changes are used.
-    pub lost_segments: u32,
+    delivered_segments: u32,
     /// The data marked lost was refused by a closed window, or was too large for the path: there was no congestion.
-    pub refused: bool,
+    refused: bool,
 }
 
 impl Flight {
@@ -116,6 +151,29 @@ impl Flight {
             total += u64::from(record.bytes());
         }
         require(total < 1 << 31 && self.sums == Sums::of(&self.records), "the sums of a flight")
+    }
+    /// What time tells of losses.
+    pub fn rack(&self) -> &Rack {
+        &self.rack
+    }
+    pub fn rack_mut(&mut self) -> &mut Rack {
+        &mut self.rack
+    }
+    /// The rate of delivery, as it is sampled.
+    pub fn rates_mut(&mut self) -> &mut RateSampler {
+        &mut self.rates
+    }
+    /// Transmissions that the peer has got, as far as known. It wraps.
+    pub fn delivered_segments(&self) -> u32 {
+        self.delivered_segments
+    }
+    /// Whether the data marked lost was refused by a closed window, or was too large for the path.
+    pub fn is_refused(&self) -> bool {
+        self.refused
+    }
+    /// The data marked lost was refused.
+    pub fn refuse(&mut self) {
+        self.refused = true;
     }
     /// Bytes of all records.
     pub fn record_bytes(&self) -> u32 {
@@ -365,7 +423,6 @@ impl Flight {
             self.first_lost = start;
         }
         self.change(index, |record| record.state = State::Lost);
-        self.lost_segments = self.lost_segments.wrapping_add(1);
     }
     /// Brings `first_lost` to where the first lost record starts.
     fn advance_first_lost(&mut self) {

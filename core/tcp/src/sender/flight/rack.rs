@@ -21,7 +21,7 @@ pub(crate) struct Rack {
     /// `RACK.rtt`; zero before anything was delivered.
     round_trip: Duration,
     /// Something overtook something else on this path.
-    pub reordering_seen: bool,
+    reordering_seen: bool,
     /// `RACK.reo_wnd_mult`
     window_factor: u8,
     /// `RACK.reo_wnd_persist`
@@ -113,10 +113,19 @@ impl Rack {
         let least = self.least_round_trip().unwrap_or(Duration::ZERO);
         least.divided_by(4).times(u64::from(self.window_factor)).min(smoothed)
     }
+    /// Something overtook something else on this path.
+    pub fn saw_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+    /// Whether something ever did.
+    pub fn has_seen_reordering(&self) -> bool {
+        self.reordering_seen
+    }
     /// The peer got something twice, with everything before `next` sent: a retransmission was a mistake, so that the
     /// window widens, once a round trip.
     // spec: RFC8985 3.3.2-3, 4-3
     pub fn widen(&mut self, unacknowledged: Offset, next: Offset) {
+        self.reordering_seen = true;
         if self.widened_until.is_some_and(|until| unacknowledged < until) {
             return;
         }
