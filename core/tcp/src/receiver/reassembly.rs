@@ -34,27 +34,11 @@ pub(crate) struct Reassembly {
     /// A duplicate that is not reported yet (D-SACK, RFC 2883 §4).
     duplicate: Option<(Offset, Offset)>,
     /// FINs received out of order. The first one reached ends the peer's stream.
-    fins: Bounded<Fin, FINS>,
+    fins: Bounded<Offset, FINS>,
 }
 
 /// Maximum number of FINs kept. A correct peer sends one; of several, the first one reached counts.
 const FINS: usize = 4;
-
-/// A FIN, which takes one sequence number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Fin {
-    at: Offset,
-    /// Payload of its segment.
-    payload_bytes: u32,
-}
-
-impl Fin {
-    /// The first sequence number of its segment.
-    fn start(self) -> Offset {
-        self.at.back(self.payload_bytes)
-    }
-}
 
 /// Contiguous data.
 #[derive(Debug)]
@@ -135,30 +119,21 @@ impl Reassembly {
     }
     /// The contiguous block around `at`, including FINs.
     fn block_at(&self, at: Offset) -> Option<(Offset, Offset)> {
-        let run = self.run_at(at);
-        let fin = || self.fins.iter().find(|fin| fin.at == at).map(|fin| (fin.at, fin.at + 1));
-        let (mut start, mut end) = run.or_else(fin)?;
-        // Each iteration adds a FIN, or the run behind or before one.
-        for _ in 0..2 * FINS {
-            if self.fins.iter().any(|fin| fin.at == end) {
-                end = end + 1;
-                end = self.run_at(end).map_or(end, |(_, run_end)| run_end);
-            }
-            if self.fins.iter().any(|fin| fin.at + 1 == start) {
-                start = start.back(1);
-                start = self.run_at(start.back(1)).map_or(start, |(run_start, _)| run_start);
-            }
-            if self.fins.is_empty() {
+        let fin = || self.ends_by(at).then(|| (at, at + 1));
+        let mut block = self.run_at(at).or_else(fin)?;
+        // A FIN joins what lies before and behind it.
+        while !self.fins.is_empty() {
+            let (mut start, mut end) = block;
+            end = end + u32::from(self.ends_by(end));
+            end = self.run_at(end).map_or(end, |(_, run_end)| run_end);
+            start = start.back(u32::from(self.ends_by(start.back(1))));
+            start = self.run_at(start.back(1)).map_or(start, |(run_start, _)| run_start);
+            if block == (start, end) {
                 break;
             }
-            if let Some((_, run_end)) = self.run_at(end) {
-                end = run_end;
-            }
-            if let Some((run_start, _)) = self.run_at(start.back(1)) {
-                start = run_start;
-            }
+            block = (start, end);
         }
-        Some((start, end))
+        Some(block)
     }
     /// Whether the byte `at` is held.
     pub fn holds(&self, at: Offset) -> bool {
@@ -175,12 +150,12 @@ impl Reassembly {
             self.touch(start);
             return false;
         }
-        let goes = |fin: &Fin| start <= fin.start() && fin.at <= at;
-        if let Some(known) = self.fins.iter().find(|fin| goes(fin)).map(|fin| fin.at) {
+        let goes = |fin: &Offset| start <= *fin && *fin <= at;
+        if let Some(known) = self.fins.iter().copied().find(goes) {
             self.duplicate = Some((known, known + 1));
         }
         retain(&mut self.fins, |fin| !goes(fin));
-        self.fins.push(Fin { at, payload_bytes: at.since(start) });
+        self.fins.push(at);
         self.touch(at);
         true
     }
@@ -194,7 +169,7 @@ impl Reassembly {
         }
     }
     /// Keeps the part of `packet`, whose first byte is `start`, that is not held yet. False if the limit on runs, or on the
-    /// capacity of buffers, is reached; then the data is dropped, and the peer retransmits it. Data beyond a later run is copied.
+    /// capacity of buffers, is reached; then the data is dropped, and the peer retransmits it.
     // spec: RFC9293 SHLD-31
     pub fn insert(
         &mut self,
@@ -205,18 +180,18 @@ impl Reassembly {
         pool: &mut Pool,
     ) -> bool {
         let (from, to) = (start, start + packet.len() as u32);
-        // Data that overlaps a whole earlier segment with a FIN replaces that FIN.
-        let goes = |fin: &Fin| from <= fin.start() && fin.at < to;
+        // Data in place of a FIN takes it back.
+        let goes = |fin: &Offset| from <= *fin && *fin < to;
         let gone = self.fins.iter().copied().find(goes);
         retain(&mut self.fins, |fin| !goes(fin));
         let kept = self.insert_data(start, packet, room_bytes, most_runs, pool);
         if let Some((start, end)) = self.duplicate
             && end < to
-            && self.fins.iter().any(|fin| fin.at == end)
+            && self.ends_by(end)
         {
             self.duplicate = Some((start, end + 1));
         }
-        if let Some(Fin { at, .. }) = gone {
+        if let Some(at) = gone {
             match self.duplicate {
                 Some((start, end)) if end == at => self.duplicate = Some((start, at + 1)),
                 None => self.duplicate = Some((at, at + 1)),
@@ -225,48 +200,9 @@ impl Reassembly {
         }
         kept
     }
+    /// The same without FINs. Runs that lie wholly within the packet are replaced by it. Of what was held already the first part
+    /// is a duplicate (RFC 2883 §4.2.3).
     fn insert_data(
-        &mut self,
-        mut start: Offset,
-        mut packet: Packet,
-        room_bytes: usize,
-        most_runs: usize,
-        pool: &mut Pool,
-    ) -> bool {
-        let mut first_duplicate = None;
-        loop {
-            let beyond = self.beyond_next_run(start, &packet, pool);
-            self.duplicate = first_duplicate.map_or(self.duplicate, |_| None);
-            let kept = self.insert_up_to_next_run(start, packet, room_bytes, most_runs, pool);
-            // The first duplicate block is reported (RFC 2883 §4.2.3).
-            first_duplicate = first_duplicate.or(self.duplicate);
-            match beyond {
-                Some((next, rest)) if kept => (start, packet) = (next, rest),
-                Some((_, rest)) => {
-                    pool.give(rest);
-                    break kept;
-                }
-                None => {
-                    self.duplicate = first_duplicate;
-                    break kept;
-                }
-            }
-        }
-    }
-    /// The part of a packet beyond the end of a run that begins within it, as a packet of its own.
-    fn beyond_next_run(&self, start: Offset, packet: &Packet, pool: &mut Pool) -> Option<(Offset, Packet)> {
-        let end = start + packet.len() as u32;
-        let next = self.runs.get(self.runs.partition_point(|run| run.start <= start))?;
-        if next.end >= end {
-            return None;
-        }
-        let rest = packet.bytes().get(next.end.since(start) as usize..)?;
-        let mut copy = pool.take_bare(rest.len())?;
-        copy.append(rest);
-        Some((next.end, copy))
-    }
-    /// Inserts a packet up to where a later run begins.
-    fn insert_up_to_next_run(
         &mut self,
         start: Offset,
         mut packet: Packet,
@@ -276,31 +212,24 @@ impl Reassembly {
     ) -> bool {
         let end = start + packet.len() as u32;
         let index = self.runs.partition_point(|run| run.end < start);
-        let (mut at, mut joins_front, mut joins_back) = (start, false, false);
-        if let Some(run) = self.runs.get(index) {
-            if run.start <= start {
-                let known = run.end.since(start).min(end.since(start));
-                self.duplicate = if known > 0 { Some((start, start + known)) } else { self.duplicate };
-                packet.trim_front(known as usize);
-                at = at + known;
-                joins_back = true;
-            } else if run.start <= end {
-                let known = end.since(run.start).min(run.end.since(run.start));
-                self.duplicate =
-                    if known > 0 { Some((run.start, run.start + known)) } else { self.duplicate };
-                packet.truncate(run.start.since(start) as usize);
-                joins_front = true;
-            }
+        let (mut at, mut duplicate) = (start, None);
+        let before = self.runs.get(index).filter(|run| run.start <= start);
+        if let Some(run) = before {
+            at = run.end.min(end);
+            duplicate = (start < at).then_some((start, at));
+            packet.trim_front(at.since(start) as usize);
         }
-        if joins_back
-            && !packet.is_empty()
-            && let Some(after) = self.runs.get(index + 1)
-            && after.start < end
-        {
-            let overlap = (after.start, end.min(after.end));
-            // The first duplicate block is reported.
-            self.duplicate = if at == start { Some(overlap) } else { self.duplicate };
-            packet.truncate(after.start.since(at) as usize);
+        let next = index + usize::from(before.is_some());
+        let covered = self.runs.range(next..).take_while(|run| run.end <= end).count();
+        duplicate = duplicate.or(self
+            .runs
+            .get(next)
+            .filter(|run| run.start < end)
+            .map(|run| (run.start, run.end.min(end))));
+        self.duplicate = duplicate.or(self.duplicate);
+        let after = self.runs.get(next + covered).filter(|run| run.start <= end);
+        if let Some(run) = after {
+            packet.truncate(run.start.since(at) as usize);
         }
         if packet.is_empty() {
             pool.give(packet);
@@ -308,22 +237,31 @@ impl Reassembly {
             return true;
         }
         let packet = tighten(packet, pool);
-        let joined = self.runs.get(index).filter(|_| joins_front || joins_back);
-        let fills_a_neighbour = joined.is_some_and(|run| match joins_back {
-            true => run.packets.back().is_some_and(|last| takes(last, &packet)),
-            false => run.packets.front().is_some_and(|first| takes(&packet, first)),
-        });
-        if !fills_a_neighbour && self.is_full(&packet, joined.is_some(), room_bytes, most_runs) {
+        let fills_a_neighbour = match (before, after) {
+            (Some(run), _) => run.packets.back().is_some_and(|last| takes(last, &packet)),
+            (None, Some(run)) => run.packets.front().is_some_and(|first| takes(&packet, first)),
+            (None, None) => false,
+        };
+        let joins = before.or(after).is_some();
+        if !fills_a_neighbour && self.is_full(&packet, joins, room_bytes, most_runs) {
             pool.give(packet);
             return false;
+        }
+        for run in self.runs.drain(next..next + covered) {
+            self.bytes -= run.end.since(run.start) as usize;
+            self.places -= run.packets.capacity();
+            for packet in run.packets {
+                self.capacity_bytes -= packet.capacity();
+                pool.give(packet);
+            }
         }
         let length = packet.len() as u32;
         self.bytes += packet.len();
         self.capacity_bytes += packet.capacity();
-        match self.runs.get_mut(index).filter(|_| joins_front || joins_back) {
+        match self.runs.get_mut(index).filter(|_| joins) {
             Some(run) => {
                 self.places -= run.packets.capacity();
-                if joins_back {
+                if run.start <= start {
                     run.end = run.end + length;
                     self.capacity_bytes -= append(&mut run.packets, packet, pool);
                 } else {
@@ -390,9 +328,7 @@ impl Reassembly {
     }
     /// Data in order reaches to `next`: the first part of it that was held already is a duplicate (RFC 2883 §4.2.3).
     pub fn note_overlap(&mut self, next: Offset) {
-        let fins = self.fins.iter().map(|fin| fin.at);
-        let first = self.runs.front().map(|run| run.start).into_iter().chain(fins);
-        let first = first.min();
+        let first = self.runs.front().map(|run| run.start).into_iter().chain(self.fins.iter().copied()).min();
         if self.duplicate.is_none()
             && let Some((start, end)) = first.and_then(|at| self.block_at(at))
             && start < next
@@ -404,8 +340,8 @@ impl Reassembly {
     pub fn drain_into(&mut self, mut next: Offset, queue: &mut ReceiveQueue, pool: &mut Pool) -> u32 {
         let first = next;
         // Data in order has passed these FINs, so they did not end the stream.
-        retain(&mut self.fins, |fin| next <= fin.at);
-        let ends = self.fins.iter().map(|fin| fin.at.since(first)).min();
+        retain(&mut self.fins, |fin| next <= *fin);
+        let ends = self.fins.iter().map(|fin| fin.since(first)).min();
         while self.runs.front().is_some_and(|run| run.start <= next) {
             let Some(run) = self.runs.pop_front() else { break };
             self.places -= run.packets.capacity();
@@ -435,7 +371,7 @@ impl Reassembly {
     }
     /// Whether an out-of-order FIN is reached at `next`. Data sent in place of a FIN revokes it.
     pub fn ends_by(&self, next: Offset) -> bool {
-        self.fins.iter().any(|fin| fin.at == next)
+        self.fins.contains(&next)
     }
     /// Releases all data to the pool, and keeps the FINs.
     pub fn shrink(&mut self, pool: &mut Pool) {
