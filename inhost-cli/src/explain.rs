@@ -36,7 +36,7 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
         return follow::run(arguments, &only);
     }
     if arguments.live.is_some() {
-        let (report, _) = live::judge(&mut open(arguments)?, &only, arguments.top)?;
+        let (report, _) = live::judge(&mut open(arguments)?, &only, arguments.top as usize)?;
         let verdicts = &report.conversations;
         if arguments.json {
             print(&format!("{}\n", json!(report)))?;
@@ -67,6 +67,9 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
         report.conversations.retain(|of| only.has(&of.client, &of.server));
         reports.push((path, report));
     }
+    if arguments.filter.is_some() && reports.iter().all(|(_, report)| report.tcp_frames == 0) {
+        return Err(Failure::operation("--filter chooses no TCP segment; without it all frames count"));
+    }
     if let Some(svg) = &arguments.svg {
         draw(&reports, svg)?;
     }
@@ -76,9 +79,9 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
             let each = |(path, report): &(_, _)| json!({"file": path, "report": report});
             print(&format!("{}\n", json!(reports.iter().map(each).collect::<Vec<_>>())))
         }
-        [(_, report)] => print(&text(report, arguments.top)),
+        [(_, report)] => print(&text(report, arguments.top as usize)),
         _ => reports.iter().try_for_each(|(path, report)| {
-            print(&format!("{}:\n{}", path.display(), text(report, arguments.top)))
+            print(&format!("{}:\n{}", path.display(), text(report, arguments.top as usize)))
         }),
     }?;
     match only != Choice::All && reports.iter().all(|(_, report)| report.conversations.is_empty()) {

@@ -25,8 +25,8 @@ pub struct Explain {
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["live", "svg"])]
     pub filter: Option<String>,
     /// Say this much: connections, those that lost the most time first
-    #[arg(long, value_name = "COUNT", default_value_t = 5)]
-    pub top: usize,
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: u32,
     /// Print JSON; --schema says what it means
     #[arg(long)]
     pub json: bool,

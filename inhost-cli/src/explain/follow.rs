@@ -43,7 +43,7 @@ pub fn run(arguments: &Explain, only: &Choice) -> Result<(), Failure> {
         said_ns = at_ns;
         verdicts.retain(|of| only.has(&of.client, &of.server));
         verdicts.sort_by_key(|of| std::cmp::Reverse(of.lost_ns));
-        verdicts.truncate(arguments.top);
+        verdicts.truncate(arguments.top as usize);
         match arguments.json {
             true => print(&format!("{}\n", json!({"at_ns": at_ns, "conversations": verdicts})))?,
             false => {

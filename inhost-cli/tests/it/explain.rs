@@ -186,6 +186,13 @@ fn sentences_are_whole_on_a_narrow_terminal() {
     let wide = run(inhost(&folder.0).arg("explain").arg(&file));
     let done = output(inhost(&folder.0).args(["explain", "--only", ":4711"]).arg(&file));
     assert_eq!(done.status.code(), Some(1), "a connection that is not there: {done:?}");
+    let done = output(inhost(&folder.0).args(["explain", "--filter", "port 4711"]).arg(&file));
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        !done.status.success() && done.stdout.is_empty() && said.contains("--filter chooses no"),
+        "{done:?}"
+    );
+    assert_eq!(output(inhost(&folder.0).args(["explain", "--top", "0"]).arg(&file)).status.code(), Some(2));
     assert!(narrow.lines().all(|line| line.chars().count() <= COLUMNS), "{narrow}");
     assert!(wide.lines().count() < narrow.lines().count(), "{narrow}");
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

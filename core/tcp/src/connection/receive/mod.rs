@@ -26,17 +26,7 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        let socket = env.socket();
-        env.emit(Mask::SEGMENT, || {
-            Event::SegmentReceived(SegmentReceived {
-                socket,
-                sequence: header.sequence,
-                acknowledgment: header.flags.ack().then_some(header.acknowledgment),
-                flags: header.flags.bits(),
-                payload_bytes: payload.len() as u32,
-                window_field: header.window,
-            })
-        });
+        tell_received(header, payload.len() as u32, env);
         let ecn_tells = self.common.has(ConnectionFlags::ECN) && self.receiver.tells_of_congestion(ecn);
         if !ecn_tells
             && keeps_data
@@ -138,4 +128,19 @@ impl Connection {
             self.receiver.schedule_what_came(&self.common, arrival, env.now());
         }
     }
+}
+
+/// Tells the event sink of a segment.
+fn tell_received(header: &Header, payload_bytes: u32, env: &mut Environment<'_>) {
+    let socket = env.socket();
+    env.emit(Mask::SEGMENT, || {
+        Event::SegmentReceived(SegmentReceived {
+            socket,
+            sequence: header.sequence,
+            acknowledgment: header.flags.ack().then_some(header.acknowledgment),
+            flags: header.flags.bits(),
+            payload_bytes,
+            window_field: header.window,
+        })
+    });
 }

@@ -7,7 +7,7 @@ use crate::outcome::{Changes, Outcome};
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
-use inhost_event::{Event, Mask, SegmentReceived, TcpState};
+use inhost_event::TcpState;
 
 impl Connection {
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
@@ -45,18 +45,8 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         if tells {
-            let (socket, payload_bytes) =
-                (env.socket(), payload.iter().map(|piece| piece.len() as u32).sum());
-            env.emit(Mask::SEGMENT, || {
-                Event::SegmentReceived(SegmentReceived {
-                    socket,
-                    sequence: header.sequence,
-                    acknowledgment: Some(header.acknowledgment),
-                    flags: header.flags().bits(),
-                    payload_bytes,
-                    window_field: header.window,
-                })
-            });
+            let payload_bytes = payload.iter().map(|piece| piece.len() as u32).sum();
+            super::tell_received(&header.full(), payload_bytes, env);
         }
         self.sender.peer_answers();
         let (first, acknowledgment) = (

@@ -103,7 +103,7 @@ impl Flight {
         if self.records.is_empty() {
             return self.clear();
         }
-        while self.retransmissions.front().is_some_and(|sent| sent.start < to) {
+        while self.retransmissions.front().is_some_and(|(_, start)| *start < to) {
             self.retransmissions.pop_front();
         }
     }

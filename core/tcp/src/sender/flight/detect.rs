@@ -25,12 +25,12 @@ impl Flight {
             }
             index += 1;
         }
-        while let Some(&sent) = self.retransmissions.front() {
-            let index = self.index_of(sent.start);
+        while let Some(&(sent_at, start)) = self.retransmissions.front() {
+            let index = self.index_of(start);
             let current = self
                 .records
                 .get(index)
-                .filter(|record| record.state == State::InFlight && record.sent_at == sent.sent_at);
+                .filter(|record| record.state == State::InFlight && record.sent_at == sent_at);
             if let Some(record) = current {
                 if !self.rack.was_overtaken(record) {
                     break;

@@ -65,14 +65,6 @@ impl Record {
     }
 }
 
-/// A retransmission, until it is acknowledged or marked lost.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Retransmission {
-    start: Offset,
-    sent_at: Instant,
-}
-
 /// Sums over the records of a flight, kept as each changes, so that nobody has to look at all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -118,8 +110,9 @@ impl Sums {
 pub(crate) struct Flight {
     #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
     records: VecDeque<Record>,
+    /// When and where those were sent that were sent again, in order of time, until they are acknowledged or marked lost.
     #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
-    retransmissions: VecDeque<Retransmission>,
+    retransmissions: VecDeque<(Instant, Offset)>,
     sums: Sums,
     /// No lost record starts before this.
     first_lost: Offset,
@@ -182,7 +175,7 @@ impl Flight {
     /// Memory that the lists take.
     pub fn capacity_bytes(&self) -> usize {
         self.records.capacity() * size_of::<Record>()
-            + self.retransmissions.capacity() * size_of::<Retransmission>()
+            + self.retransmissions.capacity() * size_of::<(Instant, Offset)>()
     }
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
@@ -328,7 +321,7 @@ impl Flight {
             (record.sent_at, record.mark) = (now, mark);
         });
         // The latest of all, so the queue stays in order of time.
-        self.retransmissions.push_back(Retransmission { start, sent_at: now });
+        self.retransmissions.push_back((now, start));
         self.advance_first_lost();
     }
     /// Makes one of a record and the next, which are of one state; false when there is none.
@@ -392,9 +385,8 @@ impl Flight {
         let again =
             self.records.iter().filter(|record| record.retransmitted && record.state == State::InFlight);
         self.retransmissions.clear();
-        self.retransmissions
-            .extend(again.map(|record| Retransmission { start: record.start, sent_at: record.sent_at }));
-        self.retransmissions.make_contiguous().sort_by_key(|sent| sent.sent_at);
+        self.retransmissions.extend(again.map(|record| (record.sent_at, record.start)));
+        self.retransmissions.make_contiguous().sort_by_key(|(sent_at, _)| *sent_at);
         if let Some(first) = self.records.front() {
             self.scan_from = first.start;
         }
@@ -453,8 +445,8 @@ impl Flight {
         self.records.insert(index + 1, rest);
         if rest.retransmitted && rest.state == State::InFlight {
             // Its place in the queue of time went with the first half.
-            let behind = self.retransmissions.partition_point(|sent| sent.sent_at <= rest.sent_at);
-            self.retransmissions.insert(behind, Retransmission { start: at, sent_at: rest.sent_at });
+            let behind = self.retransmissions.partition_point(|(sent_at, _)| *sent_at <= rest.sent_at);
+            self.retransmissions.insert(behind, (rest.sent_at, at));
         }
     }
     /// Changes a record; the sums follow.
