@@ -61,13 +61,26 @@ pub fn run(arguments: &LabRun, experiments: &[Experiment]) -> Result<(), Failure
         .spawn()
         .map_err(|e| failed("sbatch", e))?;
     if let Some(mut input) = sbatch.stdin.take() {
-        input.write_all(script.as_bytes()).map_err(|e| failed("sbatch", e))?;
+        // One that does not read it ends, and says why.
+        let _ = input.write_all(script.as_bytes());
     }
     if !arguments.quiet {
         let names: Vec<&str> = experiments.iter().map(|experiment| experiment.name.as_str()).collect();
         show(&format!("{} jobs at Slurm: {}\n", arguments.jobs, names.join(", ")));
     }
     let ended = sbatch.wait_with_output().map_err(|e| failed("sbatch", e))?;
+    let forget_parts = || {
+        for number in 0..arguments.jobs {
+            for end in ["", "-wal", "-shm", ".log"] {
+                let _ = std::fs::remove_file(format!("{}{end}", part(&number.to_string()).display()));
+            }
+        }
+    };
+    // The number of the array comes first of all, where there is one.
+    if !ended.status.success() && ended.stdout.trim_ascii().is_empty() {
+        forget_parts();
+        return Err(Failure::operation("sbatch did not take the jobs; what it says of it stands above"));
+    }
     for number in 0..arguments.jobs {
         let path = part(&number.to_string());
         store.gather(&path).map_err(|e| broken(&path, e))?;
@@ -79,10 +92,6 @@ pub fn run(arguments: &LabRun, experiments: &[Experiment]) -> Result<(), Failure
             arguments.jobs
         )));
     }
-    for number in 0..arguments.jobs {
-        for end in ["", "-wal", "-shm", ".log"] {
-            let _ = std::fs::remove_file(format!("{}{end}", part(&number.to_string()).display()));
-        }
-    }
+    forget_parts();
     Ok(())
 }

@@ -4,6 +4,7 @@ use crate::common::{Folder, inhost};
 use inhost_interop::slurm::Cluster;
 use inhost_interop::{output, output_within, run};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 #[test]
@@ -85,6 +86,16 @@ fn without_anything_measured_nothing_succeeds_and_nothing_is_left() {
     slurm.env("PATH", &folder.0).args(["lab", "run", "mit-6-4", "--on", "slurm"]);
     assert!(String::from_utf8_lossy(&output(&mut slurm).stderr).contains("sbatch is not installed here"));
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
+    // One that takes no jobs.
+    let sbatch = folder.0.join("sbatch");
+    let refuses = "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\necho no such partition >&2\nexit 1\n";
+    std::fs::write(&sbatch, refuses).unwrap();
+    std::fs::set_permissions(&sbatch, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let why = String::from_utf8(output(&mut slurm).stderr).unwrap();
+    assert!(why.contains("no such partition") && why.contains("sbatch did not take the jobs"), "{why}");
+    let left = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!left.map(|name| name.into_string().unwrap()).any(|name| name.contains("-of-")));
+    std::fs::remove_file(&sbatch).unwrap();
     run(inhost(&folder.0).args(["lab", "run", "mit-lines", "--quiet"]));
     for command in ["compare", "export", "report"] {
         fails(&[command, "mit-6-4"], "nothing of mit-6-4 was measured; inhost lab run");
