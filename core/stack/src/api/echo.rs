@@ -1,10 +1,10 @@
 //! Echo sockets: ping, with unpredictable identifiers.
 
 use crate::error::{BindError, DatagramError, SocketError};
-use crate::icmp::{Echo, Request};
+use crate::icmp::Echo;
 use crate::network::Network;
 use crate::resources::Resources;
-use crate::socket::{EchoInfo, EchoSocketId, SocketId};
+use crate::socket::{EchoInfo, EchoSocketId, Outgoing, SocketId};
 use crate::sockets::{Socket, Sockets};
 use alloc::boxed::Box;
 use inhost_base::{Instant, IpAddr};
@@ -68,7 +68,7 @@ impl<'a> EchoSockets<'a> {
         now: Instant,
     ) -> Result<(), DatagramError> {
         self.resources.tick(now);
-        self.sockets.requests_mut(socket.into()).ok_or(SocketError::NoSocket)?.begin()?;
+        self.sockets.datagrams_mut(socket.into())?.begin_request()?;
         if data.len() > LARGEST_BYTES {
             return Err(DatagramError::TooLong);
         }
@@ -77,9 +77,10 @@ impl<'a> EchoSockets<'a> {
         if !echo.broadcast() && self.network.paths().is_broadcast(path.link, to) {
             return Err(DatagramError::Broadcast);
         }
-        let mut message = self.sockets.take_to_ask(socket.into(), data.len(), now, self.resources)?;
-        message.append(data);
-        self.sockets.ask(socket.into(), message, Request { path, number: sequence, hop_limit: None })
+        let request = (data.len(), Outgoing::request(path, sequence));
+        self.sockets.queue_datagram(socket.into(), request, now, self.resources, |_, message| {
+            message.append(data);
+        })
     }
     /// Receives the next reply: as much of its data as `into` has room for, and its addresses.
     pub fn receive(

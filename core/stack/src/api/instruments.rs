@@ -8,7 +8,7 @@ use crate::resources::Resources;
 use crate::socket::{ListenerId, SocketId, SocketInfo, SocketKind, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::TcpSocketFlags;
-use inhost_base::{Duration, Endpoint, Instant, LinkId};
+use inhost_base::{Duration, Instant, LinkId};
 use inhost_event::TcpState;
 use inhost_tcp::SoftError;
 
@@ -172,6 +172,10 @@ impl<'a> Instruments<'a> {
             send_queue: 0,
             tcp: None,
         };
+        if let Some(datagrams) = entry.datagrams() {
+            info.age = now.since(datagrams.opened());
+            (info.receive_queue, info.send_queue) = datagrams.queued_bytes();
+        }
         match entry {
             Socket::Tcp(flow) => {
                 let tcp = flow.connection().info(now);
@@ -192,18 +196,11 @@ impl<'a> Instruments<'a> {
             Socket::Udp(udp) => {
                 info.link = udp.options().link;
                 info.is_held = !udp.is_closed();
-                info.age = now.since(udp.opened());
-                (info.receive_queue, info.send_queue) = udp.queued_bytes();
             }
-            Socket::Echo(echo) => {
-                info.local = Endpoint { port: echo.identifier(), ..NOWHERE };
-                info.age = now.since(echo.requests().opened());
-                (info.receive_queue, info.send_queue) = echo.queued_bytes();
-            }
+            Socket::Echo(echo) => info.local.port = echo.identifier(),
             Socket::Probe(prober) => {
-                info.local = Endpoint { port: prober.port(), ..NOWHERE };
-                info.age = now.since(prober.requests().opened());
-                (info.receive_queue, info.send_queue) = prober.queued();
+                info.local.port = prober.port();
+                info.receive_queue = prober.answers();
             }
         }
         info

@@ -68,7 +68,7 @@ impl<'a> ProbeSockets<'a> {
     /// path MTU is ignored, and don't-fragment is set.
     pub fn send(self, socket: ProbeSocketId, probe: &Probe, now: Instant) -> Result<(), DatagramError> {
         self.resources.tick(now);
-        self.sockets.requests_mut(socket.into()).ok_or(SocketError::NoSocket)?.begin()?;
+        self.sockets.datagrams_mut(socket.into())?.begin_request()?;
         if probe.hop_limit == 0 {
             return Err(SocketError::Invalid.into());
         }
@@ -79,12 +79,14 @@ impl<'a> ProbeSockets<'a> {
         // The longest header of the three methods.
         let room_bytes =
             usize::from(probe.packet_bytes).max(path.ip_header_bytes() + inhost_wire::tcp::LENGTH);
-        let mut message = self.sockets.take_to_ask(socket.into(), room_bytes, now, self.resources)?;
         let prober = self.sockets.probe(socket).ok_or(SocketError::NoSocket)?;
-        let written = prober.write(probe, &path, message.spare_mut());
-        message.extend(written);
-        let request = prober.request(probe, path);
-        self.sockets.ask(socket.into(), message, request)
+        let request = (room_bytes, prober.request(probe, path));
+        self.sockets.queue_datagram(socket.into(), request, now, self.resources, |socket, message| {
+            if let Socket::Probe(prober) = socket {
+                let written = prober.write(probe, &path, message.spare_mut());
+                message.extend(written);
+            }
+        })
     }
     /// Takes the next answer; or the error that kept a probe from leaving.
     pub fn receive(self, socket: ProbeSocketId, now: Instant) -> Result<ProbeAnswer, DatagramError> {

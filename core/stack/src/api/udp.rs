@@ -6,14 +6,13 @@ use crate::network::Network;
 use crate::options::UdpOptions;
 use crate::quote;
 use crate::resources::Resources;
-use crate::socket::{DatagramInfo, SendDatagrams, SocketId, UdpSocketId};
+use crate::socket::{DatagramInfo, Outgoing, SendDatagrams, SocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets};
-use crate::udp::{LEAST_BYTES, MAX_GSO_DATAGRAMS, Outgoing, Udp};
+use crate::udp::{LEAST_BYTES, MAX_GSO_DATAGRAMS, Udp};
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_event::Sink;
 use inhost_ip::Unreachable;
-use inhost_wire::Ecn;
 use inhost_wire::checksum::Sum;
 use inhost_wire::offload::segments;
 use inhost_wire::protocol;
@@ -180,12 +179,11 @@ impl<'a> UdpSockets<'a> {
             return Err(DatagramError::TooLong);
         }
         // A call that fails anyway does not report earlier errors.
-        if let Some(error) = udp.take_error() {
-            return Err(error);
-        }
+        udp.datagrams_mut().take_error()?;
         udp.await_room(bytes.len())?;
         let (source_port, ecn) = (source.port, how.ecn);
-        self.queue(socket, bytes, Outgoing { path, source_port, destination, segment_bytes, ecn }, now)
+        let datagram = Outgoing { source_port, segment_bytes, ecn, ..Outgoing::to(path, destination) };
+        self.queue(socket, bytes, datagram, now)
     }
     /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
     /// The socket is bound to its port at any address.
@@ -209,8 +207,7 @@ impl<'a> UdpSockets<'a> {
         let source_port = udp.local().port;
         let path = self.network.paths().route_unaddressed(link)?;
         let destination = Endpoint { address: path.destination, port };
-        let (segment_bytes, ecn) = (0, Ecn::NotCapable);
-        self.queue(socket, bytes, Outgoing { path, source_port, destination, segment_bytes, ecn }, now)
+        self.queue(socket, bytes, Outgoing { source_port, ..Outgoing::to(path, destination) }, now)
     }
 
     /// Queues a datagram, or several for GSO.
@@ -221,19 +218,16 @@ impl<'a> UdpSockets<'a> {
         datagram: Outgoing,
         now: Instant,
     ) -> Result<(), DatagramError> {
-        let udp = self.sockets.held_udp_mut(socket)?;
-        let is_first = udp.is_idle();
-        let taken = self.resources.memory_mut().take_to_send(is_first, bytes.len().max(LEAST_BYTES));
-        let Some(mut payload) = taken else {
-            self.sockets.schedule_mut().wait_for_memory(socket.place(), now);
-            return Err(DatagramError::WouldBlock);
-        };
-        payload.append(bytes);
-        udp.push(payload, datagram);
-        if is_first {
-            self.sockets.schedule_mut().queue_sender(datagram.path.link, socket.place());
-        }
-        Ok(())
+        let room_bytes = bytes.len().max(LEAST_BYTES);
+        self.sockets.queue_datagram(
+            socket.into(),
+            (room_bytes, datagram),
+            now,
+            self.resources,
+            |_, payload| {
+                payload.append(bytes);
+            },
+        )
     }
 
     /// Receives the next datagram: as much of it as `into` has room for, and its addresses.
@@ -244,12 +238,12 @@ impl<'a> UdpSockets<'a> {
         now: Instant,
     ) -> Result<DatagramInfo, DatagramError> {
         self.resources.tick(now);
-        self.sockets.held_udp_mut(socket)?.receive(into, self.resources.pool_mut())
+        self.sockets.held_udp_mut(socket)?.datagrams_mut().receive(into, self.resources.pool_mut())
     }
 
     /// The datagram that [`UdpSockets::receive_from`] gives next, which stays; `None` when there is none.
     pub fn next_received(&self, socket: UdpSocketId) -> Option<DatagramInfo> {
-        self.sockets.held_udp(socket).ok()?.next_incoming().copied()
+        self.sockets.held_udp(socket).ok()?.datagrams().next_incoming().copied()
     }
     /// Datagrams that arrived for the socket and were dropped: its receive limit was reached, or memory was short.
     pub fn dropped(&self, socket: UdpSocketId) -> u64 {
@@ -258,7 +252,7 @@ impl<'a> UdpSockets<'a> {
     /// The error that waits to be reported, which counts as reported then.
     pub fn take_error(self, socket: UdpSocketId, now: Instant) -> Result<Option<DatagramError>, SocketError> {
         self.resources.tick(now);
-        Ok(self.sockets.held_udp_mut(socket)?.take_error())
+        Ok(self.sockets.held_udp_mut(socket)?.datagrams_mut().take_error().err())
     }
 
     /// Tells who sent a datagram `from` there `to` here that it is refused, by an ICMP error that quotes its headers. For

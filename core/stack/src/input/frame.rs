@@ -113,10 +113,9 @@ impl Reception<'_> {
             Some(Socket::Tcp(flow)) => quoted
                 .tcp_sequence
                 .is_some_and(|sequence| flow.connection().sender().was_sent_lately(sequence)),
-            Some(Socket::Udp(udp)) => udp.recent().has_recent(remote, now),
-            Some(Socket::Echo(echo)) => echo.requests().recent().has_recent(remote, now),
             Some(Socket::Probe(prober)) => prober.has_sent_recently(quoted, now),
-            Some(Socket::Listener(_)) | None => false,
+            Some(socket) => socket.datagrams().is_some_and(|sent| sent.recent().has_recent(remote, now)),
+            None => false,
         }
     }
 }

@@ -4,19 +4,19 @@ use crate::error::DatagramError;
 use crate::icmp::{ProbeAnswer, ProbeNews};
 use crate::input::Reception;
 use crate::input::frame::ends;
-use crate::socket::{AnySocketId, EchoInfo, ProbeSocketId};
+use crate::socket::{AnySocketId, DatagramInfo, ProbeSocketId};
 use inhost_base::{Endpoint, LinkId};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_ip::{EchoReply, TransportError};
 use inhost_tcp::Header;
-use inhost_wire::protocol;
+use inhost_wire::{Ecn, protocol};
 
 impl Reception<'_> {
     /// Takes the answer to an echo request.
     pub(super) fn echo_input(&mut self, reply: &EchoReply, packet: &mut Packet) -> Result<(), Drop> {
-        let EchoReply { source, sequence, hop_limit, .. } = *reply;
-        match self.sockets.find_echo(reply.identifier) {
+        let EchoReply { link, source, destination, identifier, sequence, hop_limit } = *reply;
+        match self.sockets.find_echo(identifier) {
             None => Err(Drop::NoSocket),
             Some(AnySocketId::Probe(id)) => {
                 let news = ProbeNews::Answered;
@@ -24,7 +24,10 @@ impl Reception<'_> {
                 Ok(())
             }
             Some(AnySocketId::Echo(id)) => {
-                let info = EchoInfo { length_bytes: packet.len(), from: source, sequence, hop_limit };
+                let from = Endpoint { address: source, port: sequence };
+                let to = Endpoint { address: destination, port: identifier };
+                let (length_bytes, ecn) = (packet.len(), Ecn::NotCapable);
+                let info = DatagramInfo { length_bytes, from, to, link, hop_limit, ecn };
                 let share = self.share_bytes();
                 self.sockets.echo_mut(id).ok_or(Drop::QueueFull)?.deliver(packet, info, share)?;
                 self.sockets.notify(id.into());
@@ -40,10 +43,10 @@ impl Reception<'_> {
         };
         let Some(echo) = self.sockets.echo_mut(key) else { return Err(Drop::NoSocket) };
         let (_, request) = ends(&error.quoted);
-        if !echo.requests().recent().has(request, self.env.now()) {
+        if !echo.datagrams().recent().has(request, self.env.now()) {
             return Err(Drop::NotCredible);
         }
-        echo.requests_mut().set_error(DatagramError::Unreachable(error.kind));
+        echo.datagrams_mut().set_error(DatagramError::Unreachable(error.kind));
         self.sockets.notify(key.into());
         Ok(())
     }

@@ -116,15 +116,16 @@ impl Reception<'_> {
             // A datagram that fits was not the one refused.
             // spec: RFC5927 7
             (ErrorKind::PacketTooBig, Some(mtu_bytes)) => {
-                u32::from(mtu_bytes) < packet_bytes && udp.recent().has_whole(remote, packet_bytes, now)
+                u32::from(mtu_bytes) < packet_bytes
+                    && udp.datagrams().recent().has_whole(remote, packet_bytes, now)
             }
-            _ => udp.recent().has(remote, now),
+            _ => udp.datagrams().recent().has(remote, now),
         };
         if !is_credible {
             return Err(Drop::NotCredible);
         }
         // What answers a stranger may have been provoked to change the path for others.
-        if error.kind == ErrorKind::PacketTooBig && udp.recent().has_begun(remote, now) {
+        if error.kind == ErrorKind::PacketTooBig && udp.datagrams().recent().has_begun(remote, now) {
             self.env.paths_mut().path_mtu_confirmed(error, now);
         }
         let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
@@ -141,7 +142,7 @@ impl Reception<'_> {
         if !reported || !is_asked_for {
             return Ok(());
         }
-        udp.set_error(DatagramError::Unreachable(error.kind));
+        udp.datagrams_mut().set_error(DatagramError::Unreachable(error.kind));
         self.sockets.notify(key.into());
         Ok(())
     }

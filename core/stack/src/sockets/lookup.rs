@@ -212,7 +212,7 @@ impl Sockets {
         let find = |protocol: u8, address: IpAddr, port: u16| {
             let name = Name { protocol, local: Endpoint { address, port }, remote: NOWHERE };
             let found = SocketId(self.bindings.find(&self.slab, &name)?);
-            self.any(found)?.is_open_to(link).then_some(found)
+            self.any(found)?.bound_link().is_none_or(|bound| bound == link).then_some(found)
         };
         if let Some(exact) = find(number, local.address, local.port) {
             return Some(exact);

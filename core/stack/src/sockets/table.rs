@@ -103,6 +103,10 @@ impl Sockets {
     pub(crate) fn any(&self, socket: SocketId) -> Option<&Socket> {
         self.slab.at(socket.0)
     }
+    #[inline]
+    pub(crate) fn any_mut(&mut self, socket: SocketId) -> Option<&mut Socket> {
+        self.slab.at_mut(socket.0)
+    }
 
     /// Adds a connection; when the table is full its memory goes back to `pool`.
     #[inline(always)]

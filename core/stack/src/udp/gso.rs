@@ -2,7 +2,7 @@
 //! cannot.
 
 use crate::output::Counting;
-use crate::udp::socket::Outgoing;
+use crate::socket::Outgoing;
 use inhost_buf::{Device, Frame, Full};
 use inhost_ip::{HeaderHow, Ip, LinkHeader, SendDatagramError};
 use inhost_wire::checksum::pseudo_header;

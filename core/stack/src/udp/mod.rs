@@ -5,4 +5,4 @@ mod socket;
 
 pub use gso::MAX_GSO_DATAGRAMS;
 pub(crate) use gso::{GsoHeaders, cut};
-pub(crate) use socket::{LEAST_BYTES, Outgoing, Udp};
+pub(crate) use socket::{LEAST_BYTES, Udp};
