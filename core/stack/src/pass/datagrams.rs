@@ -1,15 +1,15 @@
 //! The turn of a UDP, echo or probe socket in an output pass.
 
 use crate::error::DatagramError;
-use crate::output::Turn;
+use crate::output::{Turn, cut};
 use crate::pass::Pass;
 use crate::socket::{AnySocketId, Datagrams, SocketId, UdpSocketId};
 use crate::sockets::Socket;
-use crate::udp::{GsoHeaders, cut};
+use crate::udp::{HEADERS_BYTES, write_gso_headers};
 use inhost_buf::{Device, Frame, Full, GsoType, Offload, Slices};
 use inhost_ip::{EchoMessage, HeaderHow, Path, Resolution, SendDatagramError};
 use inhost_wire::checksum::Sum;
-use inhost_wire::offload::segments;
+use inhost_wire::offload::{Segmenter, segments};
 use inhost_wire::protocol;
 use inhost_wire::udp::{self, UdpHeader};
 
@@ -131,13 +131,12 @@ impl Pass<'_, '_> {
             Resolution::Pending => return Err(SendDatagramError::Pending),
             Resolution::Failed => return Err(SendDatagramError::Unreachable),
         };
-        let headers = GsoHeaders::new(ip, run, link_header, &how, whole_bytes)?;
-        let offload = Offload::Segment {
-            of: GsoType::Udp,
-            segment_bytes,
-            transport_offset: headers.transport_offset(),
-        };
-        let frame = Frame { header: headers.bytes(), payload: Slices::one(payload.bytes()), offload };
+        let mut scratch = [0; HEADERS_BYTES];
+        let transport = write_gso_headers(ip, run, link_header, &how, whole_bytes, &mut scratch)?;
+        let transport_offset = transport as u16;
+        let offload = Offload::Segment { of: GsoType::Udp, segment_bytes, transport_offset };
+        let header = scratch.get(..transport + udp::LENGTH).unwrap_or(&[]);
+        let frame = Frame { header, payload: Slices::one(payload.bytes()), offload };
         let datagrams = segments(whole_bytes, usize::from(segment_bytes));
         let (frames, sent) = match self.device.offers().udp && datagrams > 1 {
             true => {
@@ -145,7 +144,10 @@ impl Pass<'_, '_> {
                 (1, datagrams)
             }
             false => {
-                let sent = cut(&frame, link_header.bytes().len(), most, &mut self.device)?;
+                let segmenter = Segmenter::new(&frame, link_header.bytes().len());
+                let segmenter = segmenter.ok_or(SendDatagramError::TooLong)?;
+                let sent = cut(segmenter, &[], most.max(1), &mut self.device);
+                let sent = sent.map_err(|Full| SendDatagramError::Full)?;
                 (sent, sent)
             }
         };
