@@ -1,11 +1,10 @@
 //! Echo sockets: ping, with unpredictable identifiers.
 
+use crate::api::EchoSockets;
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::icmp::Echo;
-use crate::network::Network;
-use crate::resources::Resources;
 use crate::socket::{EchoInfo, EchoSocketId, Outgoing, SocketId};
-use crate::sockets::{Socket, Sockets};
+use crate::sockets::Socket;
 use alloc::boxed::Box;
 use inhost_base::{Instant, IpAddr};
 
@@ -14,36 +13,7 @@ const TRIES: usize = 64;
 /// The most data in a request.
 const LARGEST_BYTES: usize = 65_535 - inhost_wire::ipv4::LENGTH - 8;
 
-/// Calls on echo sockets (ping): see [`crate::Stack::echo`].
-///
-/// ```
-/// use inhost_base::{Instant, Ipv4Addr};
-/// use inhost_event::Ignore;
-/// use inhost_stack::{Stack, StackConfig};
-///
-/// let now = Instant::ZERO;
-/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-/// let socket = host.echo().open(now).unwrap();
-/// host.echo().send(socket, Ipv4Addr::LOCALHOST.into(), 1, b"anybody there?", now).unwrap();
-/// host.timeout(now, &mut Ignore); // The request and its reply, over the loopback.
-/// let mut place = [0; 64];
-/// assert_eq!(host.echo().receive(socket, &mut place, now).unwrap().sequence, 1);
-/// ```
-#[derive(Debug)]
-pub struct EchoSockets<'a> {
-    sockets: &'a mut Sockets,
-    network: &'a mut Network,
-    resources: &'a mut Resources,
-}
-
-impl<'a> EchoSockets<'a> {
-    pub(crate) fn new(
-        sockets: &'a mut Sockets,
-        network: &'a mut Network,
-        resources: &'a mut Resources,
-    ) -> EchoSockets<'a> {
-        EchoSockets { sockets, network, resources }
-    }
+impl EchoSockets<'_> {
     /// An echo socket. Answers to its requests come to it alone.
     pub fn open(self, now: Instant) -> Result<EchoSocketId, BindError> {
         self.resources.tick(now);

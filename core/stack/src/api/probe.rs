@@ -1,11 +1,10 @@
 //! Probe sockets: packets sent to expire on their way, as traceroute needs, and the ICMP errors that they cause.
 
+use crate::api::ProbeSockets;
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::icmp::{CALL_PORTS, Probe, ProbeAnswer, ProbeMethod, Prober};
-use crate::network::Network;
-use crate::resources::Resources;
 use crate::socket::{ProbeSocketId, SocketId};
-use crate::sockets::{Socket, Sockets};
+use crate::sockets::Socket;
 use alloc::boxed::Box;
 use inhost_base::{Instant, IpAddr, Ipv6Addr, Sequence};
 use inhost_wire::protocol;
@@ -15,32 +14,7 @@ const TRIES: usize = 64;
 /// The first source port of SYN probes; above it is room for three times [`CALL_PORTS`].
 const FIRST_CALL_PORT: u16 = 36_864;
 
-/// Calls on probe sockets (traceroute): see [`crate::Stack::probe`].
-///
-/// ```
-/// use inhost_base::Instant;
-/// use inhost_stack::{ProbeMethod, Stack, StackConfig};
-///
-/// let now = Instant::ZERO;
-/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-/// let socket = host.probe().open(ProbeMethod::Echo, now).unwrap();
-/// assert!(host.probe().receive(socket, now).is_err()); // Nothing was sent.
-/// ```
-#[derive(Debug)]
-pub struct ProbeSockets<'a> {
-    sockets: &'a mut Sockets,
-    network: &'a mut Network,
-    resources: &'a mut Resources,
-}
-
-impl<'a> ProbeSockets<'a> {
-    pub(crate) fn new(
-        sockets: &'a mut Sockets,
-        network: &'a mut Network,
-        resources: &'a mut Resources,
-    ) -> ProbeSockets<'a> {
-        ProbeSockets { sockets, network, resources }
-    }
+impl ProbeSockets<'_> {
     /// A socket for probes of one method.
     pub fn open(self, method: ProbeMethod, now: Instant) -> Result<ProbeSocketId, BindError> {
         self.resources.tick(now);

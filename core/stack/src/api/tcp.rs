@@ -1,14 +1,13 @@
 //! The TCP calls of applications: connections and listeners.
 
+use crate::api::{Calls, TcpSockets};
 use crate::environment::Environment;
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
 use crate::flows::{abort_flow, apply, sends_more_than_its_share};
 use crate::listen::Listener;
-use crate::network::Network;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
 use crate::quote;
-use crate::resources::Resources;
-use crate::socket::{Accepted, ListenerId, SocketId, TcpSocketId};
+use crate::socket::{Accepted, ListenerId, Refusal, SocketId, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags, can_talk};
 use alloc::boxed::Box;
@@ -23,38 +22,7 @@ use inhost_tcp::{Connection, SendHow};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{self, Flags, TcpHeader};
 
-/// Calls on TCP connections and listeners: see [`crate::Stack::tcp`].
-///
-/// ```
-/// use inhost_base::{Instant, Ipv4Addr};
-/// use inhost_event::Ignore;
-/// use inhost_stack::{ConnectOptions, Endpoint, ListenOptions, Stack, StackConfig};
-///
-/// let now = Instant::ZERO;
-/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-/// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-/// let listener = host.tcp().listen(here, ListenOptions::default(), now).unwrap();
-/// host.tcp().connect(here, ConnectOptions::default(), now, &mut Ignore).unwrap();
-/// host.timeout(now, &mut Ignore); // The handshake, over the loopback.
-/// assert!(host.tcp().accept(listener, now).unwrap().is_some());
-/// ```
-#[derive(Debug)]
-pub struct TcpSockets<'a> {
-    sockets: &'a mut Sockets,
-    network: &'a mut Network,
-    resources: &'a mut Resources,
-}
-
 impl<'a> TcpSockets<'a> {
-    #[inline]
-    pub(crate) fn new(
-        sockets: &'a mut Sockets,
-        network: &'a mut Network,
-        resources: &'a mut Resources,
-    ) -> TcpSockets<'a> {
-        TcpSockets { sockets, network, resources }
-    }
-
     /// Opens a connection to `remote`. Its SYN leaves with the next [`crate::Stack::transmit`];
     /// [`crate::Readiness::CONNECTED`] or [`crate::Readiness::ERROR`] reports the result.
     pub fn connect(
@@ -64,7 +32,7 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<TcpSocketId, ConnectError> {
-        let TcpSockets { sockets, network, resources } = self;
+        let Calls { sockets, network, resources, .. } = self;
         let env = &mut Environment::new(network, resources, now, sink);
         connect(sockets, remote, options, env)
     }
@@ -79,7 +47,7 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(TcpSocketId, usize), ConnectError> {
-        let TcpSockets { sockets, network, resources } = self;
+        let Calls { sockets, network, resources, .. } = self;
         let env = &mut Environment::new(network, resources, now, sink);
         let socket = connect(sockets, remote, options, env)?;
         let sent = TcpSockets::new(sockets, network, resources).send(socket, bytes, now, sink);
@@ -216,7 +184,7 @@ impl<'a> TcpSockets<'a> {
             &mut inhost_tcp::Environment<'_>,
         ) -> Result<usize, inhost_tcp::StreamError>,
     ) -> Result<usize, StreamError> {
-        let TcpSockets { sockets, network, resources } = self;
+        let Calls { sockets, network, resources, .. } = self;
         resources.tick(now);
         if resources.pool().is_short_to_send() {
             sockets.held_tcp(socket)?;
@@ -391,18 +359,6 @@ fn connect(
     env.counters().connections_opened += 1;
     sockets.reschedule(key, now);
     Ok(key)
-}
-
-/// How a caller is refused whose SYN was held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Refusal {
-    /// As if no listener existed.
-    #[default]
-    Reset,
-    /// As if its SYN was lost: it tries again, and is held again.
-    Silence,
-    /// As a router says it that cannot reach the host (ICMP host unreachable).
-    Unreachable,
 }
 
 /// The packet of a held SYN for an ICMP error to quote: its IP header and TCP header, with their original lengths.

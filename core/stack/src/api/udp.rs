@@ -1,13 +1,12 @@
 //! The calls on UDP sockets (RFC 768), connected and unconnected, with checksums always on.
 
+use crate::api::UdpSockets;
 use crate::demux::unspecified_like;
 use crate::error::{BindError, DatagramError, SocketError};
-use crate::network::Network;
 use crate::options::UdpOptions;
 use crate::quote;
-use crate::resources::Resources;
 use crate::socket::{DatagramInfo, Outgoing, SendDatagrams, SocketId, UdpSocketId};
-use crate::sockets::{Socket, Sockets};
+use crate::sockets::Socket;
 use crate::udp::{LEAST_BYTES, MAX_GSO_DATAGRAMS, Udp};
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
@@ -20,40 +19,7 @@ use inhost_wire::udp::{self, UdpHeader};
 
 /// The most that a length field can say. Over IPv4 the IP header is counted with the datagram, over IPv6 not.
 const LONGEST_BYTES: usize = u16::MAX as usize;
-/// Calls on UDP sockets: see [`crate::Stack::udp`].
-///
-/// ```
-/// use inhost_base::{Endpoint, Instant, Ipv4Addr};
-/// use inhost_event::Ignore;
-/// use inhost_stack::{Stack, StackConfig, UdpOptions};
-///
-/// let now = Instant::ZERO;
-/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-/// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-/// let server = host.udp().bind(here, UdpOptions::default(), now).unwrap();
-/// let any_port = Endpoint::new(Ipv4Addr::LOCALHOST, 0);
-/// let client = host.udp().bind(any_port, UdpOptions::default(), now).unwrap();
-/// host.udp().send_to(client, b"ping", Some(here), None, now).unwrap();
-/// host.timeout(now, &mut Ignore); // Delivery over the loopback.
-/// let mut place = [0; 16];
-/// let info = host.udp().receive_from(server, &mut place, now).unwrap();
-/// assert_eq!(&place[..info.length_bytes], b"ping");
-/// ```
-#[derive(Debug)]
-pub struct UdpSockets<'a> {
-    sockets: &'a mut Sockets,
-    network: &'a mut Network,
-    resources: &'a mut Resources,
-}
-
-impl<'a> UdpSockets<'a> {
-    pub(crate) fn new(
-        sockets: &'a mut Sockets,
-        network: &'a mut Network,
-        resources: &'a mut Resources,
-    ) -> UdpSockets<'a> {
-        UdpSockets { sockets, network, resources }
-    }
+impl UdpSockets<'_> {
     /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
     /// 0 for one that the host chooses, and on an any-address socket for every port. A tentative address can be bound;
     /// datagrams are sent and received when duplicate address detection has passed.

@@ -10,8 +10,7 @@ mod recent;
 
 pub(crate) use datagrams::{Datagrams, Outgoing};
 pub use id::{AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId};
-pub use info::{Accepted, DatagramInfo, EchoInfo, SendDatagrams, SocketInfo, SocketKind};
-pub(crate) use option::Inherited;
+pub use info::{Accepted, DatagramInfo, EchoInfo, Refusal, SendDatagrams, SocketInfo, SocketKind};
 pub use option::{ConnectionOptions, SocketOption};
 pub use readiness::Readiness;
 pub(crate) use recent::Strangers;

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::listen::Verdict;
-use crate::socket::{Inherited, ListenerId, TcpSocketId};
+use crate::socket::{ConnectionOptions, ListenerId, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use inhost_base::{Instant, IpAddr};
@@ -13,11 +13,12 @@ impl Sockets {
     /// Gives a connection what its listener was asked for.
     pub(crate) fn inherit(&mut self, key: TcpSocketId, listener: ListenerId) {
         let Some(held) = self.listener(listener) else { return };
-        let Inherited { linger, traffic_class, hop_limit, fragments } = held.inherited();
+        let &ConnectionOptions { linger, differentiated_services, hop_limit, dont_fragment, .. } =
+            held.inherited();
         if let Some(flow) = self.tcp_mut(key) {
-            flow.set_traffic_class(traffic_class);
+            flow.set_traffic_class(differentiated_services << 2);
             flow.set_hop_limit(hop_limit);
-            flow.put(TcpSocketFlags::FRAGMENTS, fragments);
+            flow.put(TcpSocketFlags::FRAGMENTS, !dont_fragment);
         }
         if linger.is_some() {
             self.set_linger(key, linger);
