@@ -229,11 +229,8 @@ fn doubled(pause: Duration, times: u8) -> Duration {
     pause.times(1 << times.min(MOST_DOUBLINGS))
 }
 fn key_of(bytes: [u8; 16]) -> SipKey {
-    let [first, second] = [0, 8].map(|at| {
-        let half: [u8; 8] = core::array::from_fn(|place| bytes[at + place]);
-        u64::from_le_bytes(half)
-    });
-    SipKey::from_halves(first, second)
+    let bits = u128::from_le_bytes(bytes);
+    SipKey::from_halves(bits as u64, (bits >> 64) as u64)
 }
 /// The cookie of a pair of addresses: a keyed hash of eight bytes (RFC 7413 §4.1.2).
 fn cookie_for(key: &SipKey, local: IpAddr, remote: IpAddr) -> FastOpenCookie {
