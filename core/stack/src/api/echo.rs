@@ -42,9 +42,9 @@ impl EchoSockets<'_> {
         if data.len() > LARGEST_BYTES {
             return Err(DatagramError::TooLong);
         }
-        let path = self.network.paths_mut().route(to, None, None, now)?;
+        let path = self.network.ip_mut().paths_mut().route(to, None, None, now)?;
         let echo = self.sockets.echo(socket).ok_or(SocketError::NoSocket)?;
-        if !echo.broadcast() && self.network.paths().is_broadcast(path.link, to) {
+        if !echo.broadcast() && self.network.ip().paths().is_broadcast(path.link, to) {
             return Err(DatagramError::Broadcast);
         }
         let request = (data.len(), Outgoing::request(path, sequence));

@@ -46,8 +46,8 @@ impl ProbeSockets<'_> {
         if probe.hop_limit == 0 {
             return Err(SocketError::Invalid.into());
         }
-        let path = self.network.paths_mut().route(probe.to, None, None, now)?;
-        if probe.to.is_multicast() || self.network.paths().is_broadcast(path.link, probe.to) {
+        let path = self.network.ip_mut().paths_mut().route(probe.to, None, None, now)?;
+        if probe.to.is_multicast() || self.network.ip().paths().is_broadcast(path.link, probe.to) {
             return Err(DatagramError::Broadcast);
         }
         // The longest header of the three methods.

@@ -1,6 +1,7 @@
 //! The TCP calls of applications: connections and listeners.
 
 use crate::api::{Calls, TcpSockets};
+use crate::demux::Name;
 use crate::environment::Environment;
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
 use crate::flows::{abort_flow, apply, sends_more_than_its_share};
@@ -74,7 +75,7 @@ impl<'a> TcpSockets<'a> {
     ) -> Result<ListenerId, ListenError> {
         self.resources.tick(now);
         let is_ours =
-            local.address.is_unspecified() || self.network.paths().is_local_or_tentative(local.address);
+            local.address.is_unspecified() || self.network.ip().paths().is_local_or_tentative(local.address);
         if !is_ours && !options.any_address {
             return Err(BindError::NotOurs);
         }
@@ -333,15 +334,16 @@ fn connect(
     };
     let (port, name_hash) = chosen.ok_or(ConnectError::NoPort)?;
     let local = Endpoint { address: path.source, port };
+    let name = &Name::tcp(local, remote);
     // Loopback traffic never crosses to another shard.
-    if path.link != LinkId(0) && !sockets.shares(local, remote) {
+    if path.link != LinkId(0) && !sockets.shares(name) {
         return Err(ConnectError::NoPort);
     }
-    if local == remote || !(asked == 0 || sockets.replace_time_wait(local, remote, now, env.resources())) {
+    if local == remote || !(asked == 0 || sockets.replace_time_wait(name, now, env.resources())) {
         return Err(ConnectError::InUse);
     }
     let own = tcp.map(Arc::new);
-    let mut open = sockets.open(&path, local, remote, now);
+    let mut open = sockets.open(&path, name, now);
     let key = sockets.next_tcp_id().ok_or(ConnectError::TooManySockets)?;
     let mut flags = if link.is_some() { TcpSocketFlags::BOUND } else { TcpSocketFlags::default() };
     if fast_open != FastOpenCall::Off {

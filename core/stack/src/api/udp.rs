@@ -56,7 +56,7 @@ impl UdpSockets<'_> {
             return Err(DatagramError::NoDestination);
         }
         let source = (!bound.address.is_unspecified()).then_some(bound.address);
-        let path = self.network.paths_mut().route(remote.address, source, link, now)?;
+        let path = self.network.ip_mut().paths_mut().route(remote.address, source, link, now)?;
         let local = Endpoint { address: path.source, port: bound.port };
         match self.sockets.connect_udp(socket, local, remote) {
             true => Ok(()),
@@ -135,8 +135,9 @@ impl UdpSockets<'_> {
         }
         let source = source_of(udp.local(), from, (options.any_address, udp.takes_group()))?;
         let address = (!source.address.is_unspecified()).then_some(source.address);
-        let path = self.network.paths_mut().route(destination.address, address, options.link, now)?;
-        if !options.broadcast && self.network.paths().is_broadcast(path.link, destination.address) {
+        let path =
+            self.network.ip_mut().paths_mut().route(destination.address, address, options.link, now)?;
+        if !options.broadcast && self.network.ip().paths().is_broadcast(path.link, destination.address) {
             return Err(DatagramError::Broadcast);
         }
         let is_whole = segment_bytes > 0 || (options.dont_fragment && !options.beyond_path_mtu);
@@ -171,7 +172,7 @@ impl UdpSockets<'_> {
         }
         udp.await_room(bytes.len())?;
         let source_port = udp.local().port;
-        let path = self.network.paths().route_unaddressed(link)?;
+        let path = self.network.ip().paths().route_unaddressed(link)?;
         let destination = Endpoint { address: path.destination, port };
         self.queue(socket, bytes, Outgoing { source_port, ..Outgoing::to(path, destination) }, now)
     }
@@ -237,7 +238,7 @@ impl UdpSockets<'_> {
         sink: &mut dyn Sink,
     ) -> Result<(), DatagramError> {
         self.resources.tick(now);
-        let path = self.network.paths_mut().route(from.address, Some(to.address), None, now)?;
+        let path = self.network.ip_mut().paths_mut().route(from.address, Some(to.address), None, now)?;
         let mut header = [0; udp::LENGTH];
         let ports = UdpHeader { source_port: from.port, destination_port: to.port };
         ports.emit(from.address, to.address, 0, Sum::of(&[]), &mut header);
@@ -249,7 +250,7 @@ impl UdpSockets<'_> {
 
     fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
         address.is_multicast()
-            || self.network.paths().is_local_or_tentative(address)
+            || self.network.ip().paths().is_local_or_tentative(address)
             || (broadcast && self.network.is_broadcast_somewhere(address))
     }
 }

@@ -38,9 +38,8 @@ impl IncomingSyn<'_> {
         env: &mut Environment<'_>,
     ) -> Result<(), Drop> {
         let now = env.now();
-        let (local, remote) = self.ends();
         let path = self.route_back(sockets, env)?;
-        let open = sockets.open(&path, local, remote, now);
+        let open = sockets.open(&path, self.name, now);
         let header = self.header;
         // The answer is the one that a connection would give, less what cannot be remembered for the caller.
         let mut answer = self.first_answer(config, open, env).ok_or(Drop::NotCredible)?;
@@ -58,14 +57,14 @@ impl IncomingSyn<'_> {
             }
         }
         let mss = header.options.mss.unwrap_or(open.default_mss);
-        let caller = Caller { local, remote, sequence: header.sequence };
+        let caller = Caller { name: *self.name, sequence: header.sequence };
         let cookie = sockets.listening().cookies().make(caller, mss, terms, now).ok_or(Drop::QueueFull)?;
         // RFC 9293 §3.10.7.4: who follows a connection in TIME-WAIT begins beyond its numbers. A cookie cannot choose.
         if self.least_sequence.is_some_and(|least| cookie.precedes(least)) {
             return Err(Drop::QueueFull);
         }
         answer.sequence = cookie;
-        (answer.source_port, answer.destination_port) = (local.port, remote.port);
+        (answer.source_port, answer.destination_port) = (self.name.local.port, self.name.remote.port);
         if !env.network_mut().replies_mut().push(Reply { path, header: answer }) {
             return Err(Drop::QueueFull);
         }
@@ -102,14 +101,13 @@ impl IncomingSyn<'_> {
             return None;
         }
         let config = held.tcp().clone();
-        let (local, remote) = self.ends();
-        let (_, timestamp_offset) = sockets.initial_sequence(local, remote, now);
+        let (_, timestamp_offset) = sockets.initial_sequence(self.name, now);
         let stamp = (now.as_millis() as u32).wrapping_add(timestamp_offset);
         let terms = match header.options.timestamps {
             Some((_, echo)) => Some(Terms::of_echo(echo, stamp)?),
             None => None,
         };
-        let caller = Caller { local, remote, sequence: header.sequence.back(1) };
+        let caller = Caller { name: *self.name, sequence: header.sequence.back(1) };
         let cookie = header.acknowledgment.back(1);
         let Some(mss) = sockets.listening().cookies().check(caller, cookie, terms, now) else {
             env.counters().cookies_refused += 1;
@@ -137,12 +135,11 @@ impl IncomingSyn<'_> {
         config: &Arc<Config>,
         env: &mut Environment<'_>,
     ) -> Result<TcpSocketId, Drop> {
-        let (local, remote) = self.ends();
         let path = self.route_back(sockets, env)?;
         let open = Open {
             initial_sequence: self.header.acknowledgment.back(1),
             syn_was_sent: true,
-            ..sockets.open(&path, local, remote, env.now())
+            ..sockets.open(&path, self.name, env.now())
         };
         let key = sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
         let connection = Connection::accept(config, open, syn, &mut env.tcp(key.key()));

@@ -1,6 +1,6 @@
 //! Segments for a listener: a SYN becomes a half-open connection, or is answered with a cookie.
 
-use crate::demux::NameHash;
+use crate::demux::{Name, NameHash};
 use crate::environment::Environment;
 use crate::flows::outcome::apply;
 use crate::options::SynCookies;
@@ -8,7 +8,7 @@ use crate::socket::{ListenerId, TcpSocketId};
 use crate::sockets::Sockets;
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use alloc::sync::Arc;
-use inhost_base::{Duration, Endpoint, Sequence};
+use inhost_base::{Duration, Sequence};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_ip::{Datagram, Path};
@@ -22,6 +22,7 @@ const HALF_OPEN_GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
 #[derive(Clone, Copy)]
 pub(crate) struct IncomingSyn<'a> {
     pub(crate) listener: ListenerId,
+    pub(crate) name: &'a Name,
     pub(crate) header: &'a Header,
     pub(crate) datagram: &'a Datagram,
     /// The least initial sequence number that may be chosen, where a connection in TIME-WAIT gives way.
@@ -32,11 +33,6 @@ pub(crate) struct IncomingSyn<'a> {
 
 impl IncomingSyn<'_> {
     /// Our end and theirs.
-    pub(super) fn ends(&self) -> (Endpoint, Endpoint) {
-        let IncomingSyn { header, datagram, .. } = self;
-        let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        (local, Endpoint { address: datagram.source, port: header.source_port })
-    }
     /// A segment for a listener (RFC 9293 §3.10.7.2).
     pub(crate) fn input(
         self,
@@ -53,8 +49,7 @@ impl IncomingSyn<'_> {
                 return done;
             }
             if let Some(reset) = ResetReply::to(self.header, packet.len()) {
-                let (local, remote) = self.ends();
-                env.answer_with_reset(self.datagram.link, local, remote, reset);
+                env.answer_with_reset(self.datagram.link, self.name, reset);
             }
             return Err(Drop::NoSocket);
         }
@@ -127,14 +122,13 @@ impl IncomingSyn<'_> {
         (hold, config): (bool, &Arc<Config>),
         env: &mut Environment<'_>,
     ) -> Result<(), Drop> {
-        let (local, remote) = self.ends();
         let path = self.route_back(sockets, env)?;
-        let mut open = sockets.open(&path, local, remote, env.now());
+        let mut open = sockets.open(&path, self.name, env.now());
         if let Some(least) = self.least_sequence {
             open.initial_sequence = open.initial_sequence.later(least);
         }
         let key = sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
-        let ends = (local.address, remote.address);
+        let ends = (self.name.local.address, self.name.remote.address);
         let fast = sockets.decide_fast_open(self.listener, self.header, ends, !packet.is_empty(), env);
         (open.hold_syn, open.fast_open) = (hold, fast.grants);
         let connection = Connection::accept(config, open, self.header, &mut env.tcp(key.key()));
@@ -170,7 +164,7 @@ impl IncomingSyn<'_> {
         flags: TcpSocketFlags,
         env: &mut Environment<'_>,
     ) -> Result<TcpSocketId, Drop> {
-        let (local, remote) = self.ends();
+        let Name { local, remote, .. } = self.name;
         let flags = flags.union(TcpSocketFlags::UNCLAIMED).union(TcpSocketFlags::BOUND);
         let flow = TcpSocket::new(connection, path, local.port, remote.port, Some(self.listener), flags);
         let key = sockets.add_flow(flow, self.name_hash, env.pool()).ok_or(Drop::QueueFull)?;
@@ -181,17 +175,16 @@ impl IncomingSyn<'_> {
     /// The route back to a caller: through the gateway by which it came.
     pub(super) fn route_back(self, sockets: &Sockets, env: &mut Environment<'_>) -> Result<Path, Drop> {
         let (now, link) = (env.now(), self.datagram.link);
-        let (local, remote) = self.ends();
-        let local = Some(local.address);
+        let (local, remote) = (Some(self.name.local.address), self.name.remote.address);
         // spec: RFC9293 MUST-53
         if let Some(route) = env.network().ip().return_route().copied() {
             let (routes, paths) = (sockets.optional(), env.paths_mut());
-            let path = routes.path_by(paths, &route, (local, remote.address), Some(link), now);
+            let path = routes.path_by(paths, &route, (local, remote), Some(link), now);
             return path.map_err(|_| Drop::BadSource);
         }
-        let gateway = env.network().ip().gateway_towards(link, remote.address);
+        let gateway = env.network().ip().gateway_towards(link, remote);
         let paths = env.paths_mut();
-        let route = paths.route_through(gateway, remote.address, local, Some(link), now);
+        let route = paths.route_through(gateway, remote, local, Some(link), now);
         route.map_err(|_| Drop::BadSource)
     }
 }

@@ -1,9 +1,10 @@
 //! Echo replies, answers to probes, and ICMP errors about either.
 
+use crate::demux::Name;
 use crate::error::DatagramError;
 use crate::icmp::{ProbeAnswer, ProbeNews};
 use crate::input::Reception;
-use crate::input::frame::ends;
+use crate::input::frame::quoted_name;
 use crate::socket::{AnySocketId, DatagramInfo, ProbeSocketId};
 use inhost_base::{Endpoint, LinkId};
 use inhost_buf::Packet;
@@ -42,7 +43,7 @@ impl Reception<'_> {
             return Err(Drop::NoSocket);
         };
         let Some(echo) = self.sockets.echo_mut(key) else { return Err(Drop::NoSocket) };
-        let (_, request) = ends(&error.quoted);
+        let request = quoted_name(&error.quoted).remote;
         if !echo.datagrams().recent().has(request, self.env.now()) {
             return Err(Drop::NotCredible);
         }
@@ -58,33 +59,27 @@ impl Reception<'_> {
         }
     }
     /// Takes a datagram in answer to a probe; false when no socket sent one there.
-    pub(super) fn probe_answered_by_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> bool {
-        let found = self.sockets.find_binding(self.env.paths(), protocol::UDP, link, local);
+    pub(super) fn probe_answered_by_udp(&mut self, link: LinkId, name: &Name) -> bool {
+        let found = self.sockets.find_binding(self.env.paths(), name.protocol, link, name.local);
         let Some(AnySocketId::Probe(key)) = found else { return false };
         let Some(prober) = self.sockets.probe(key) else { return false };
-        let Some(number) = prober.number_of(local.port, remote.port) else { return false };
-        let (to, from) = (remote.address, remote.address);
+        let Some(number) = prober.number_of(name.local.port, name.remote.port) else { return false };
+        let (to, from) = (name.remote.address, name.remote.address);
         self.probe_answered(key, ProbeAnswer { number, to, from, news: ProbeNews::Answered });
         true
     }
     /// Takes the answer to a call that was a probe.
-    pub(super) fn probe_answered_by_tcp(
-        &mut self,
-        id: ProbeSocketId,
-        header: &Header,
-        local: Endpoint,
-        remote: Endpoint,
-    ) {
+    pub(super) fn probe_answered_by_tcp(&mut self, id: ProbeSocketId, header: &Header, name: &Name) {
         let Some(prober) = self.sockets.probe(id) else { return };
-        if let Some((number, news)) = prober.call_answer(header, local.port, remote.port) {
-            let (to, from) = (remote.address, remote.address);
+        if let Some((number, news)) = prober.call_answer(header, name.local.port, name.remote.port) {
+            let (to, from) = (name.remote.address, name.remote.address);
             self.probe_answered(id, ProbeAnswer { number, to, from, news });
         }
     }
     /// Takes an error about a probe; false when it is about none.
     pub(super) fn probe_error(&mut self, error: &TransportError) -> bool {
         let quoted = &error.quoted;
-        let (local, _) = ends(quoted);
+        let local = quoted_name(quoted).local;
         let found = match quoted.protocol {
             protocol::ICMPV4 | protocol::ICMPV6 => self.sockets.find_echo(quoted.source_port),
             number => self.sockets.find_binding(self.env.paths(), number, error.link, local),

@@ -1,7 +1,8 @@
 //! UDP datagrams, and ICMP errors about them.
 
+use crate::demux::Name;
 use crate::error::DatagramError;
-use crate::input::Reception;
+use crate::input::{Reception, name_of};
 use crate::socket::{AnySocketId, DatagramInfo, UdpSocketId};
 use crate::tcp::can_talk;
 use crate::udp::LEAST_BYTES;
@@ -25,10 +26,9 @@ impl Reception<'_> {
         }
         let header = UdpHeader::parse(&view);
         let length_bytes = view.payload().len();
-        let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        let remote = Endpoint { address: datagram.source, port: header.source_port };
-        let Some(key) = self.find_udp(datagram.link, local, remote) else {
-            if self.probe_answered_by_udp(datagram.link, local, remote) {
+        let name = name_of(datagram, header.source_port, header.destination_port);
+        let Some(key) = self.find_udp(datagram.link, &name) else {
+            if self.probe_answered_by_udp(datagram.link, &name) {
                 return Ok(());
             }
             // spec: RFC1122 4.1.3.1-1
@@ -42,7 +42,14 @@ impl Reception<'_> {
         packet.trim_front(udp::LENGTH);
         packet.truncate(length_bytes);
         let (link, hop_limit) = (datagram.link, datagram.hop_limit);
-        let info = DatagramInfo { length_bytes, from: remote, to: local, link, hop_limit, ecn: datagram.ecn };
+        let info = DatagramInfo {
+            length_bytes,
+            from: name.remote,
+            to: name.local,
+            link,
+            hop_limit,
+            ecn: datagram.ecn,
+        };
         match usize::from(packet.segment_bytes) {
             0 => self.deliver(key, packet, info),
             each => self.deliver_each(key, packet, info, each),
@@ -70,11 +77,11 @@ impl Reception<'_> {
         result
     }
     /// The socket that takes what `remote` sends to `local`.
-    fn find_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> Option<UdpSocketId> {
-        if let Some(key) = self.sockets.find_connected_udp(local, remote) {
+    fn find_udp(&mut self, link: LinkId, name: &Name) -> Option<UdpSocketId> {
+        if let Some(key) = self.sockets.find_connected_udp(name) {
             return Some(key);
         }
-        let key = self.find_bound(link, local)?;
+        let key = self.find_bound(link, name.local)?;
         // A connected socket receives only from its peer.
         self.sockets.udp(key).is_some_and(|udp| udp.remote().is_none()).then_some(key)
     }
@@ -99,15 +106,11 @@ impl Reception<'_> {
         is_short.then(|| self.env.resources().memory().share_bytes(self.sockets.connections()))
     }
     /// Takes an ICMP error about a datagram.
-    pub(super) fn udp_error(
-        &mut self,
-        error: &TransportError,
-        local: Endpoint,
-        remote: Endpoint,
-    ) -> Result<(), Drop> {
-        let key = match self.sockets.find_connected_udp(local, remote) {
+    pub(super) fn udp_error(&mut self, error: &TransportError, name: &Name) -> Result<(), Drop> {
+        let remote = name.remote;
+        let key = match self.sockets.find_connected_udp(name) {
             Some(key) => key,
-            None => self.find_bound(error.link, local).ok_or(Drop::NoSocket)?,
+            None => self.find_bound(error.link, name.local).ok_or(Drop::NoSocket)?,
         };
         let Some(udp) = self.sockets.udp(key) else { return Err(Drop::NoSocket) };
         let now = self.env.now();

@@ -1,7 +1,7 @@
 //! SYN cookies: the state of a SYN, encoded in the initial sequence number and the timestamp (RFC 4987 §3.6).
 
-use crate::demux::Tuple;
-use inhost_base::{Endpoint, Instant, Random, Sequence, SipKey};
+use crate::demux::{Name, hash};
+use inhost_base::{Instant, Random, Sequence, SipKey};
 
 /// How long one count of a cookie's clock lasts. A cookie holds for the rest of its count and all of the next one.
 const COUNT_MS: u64 = 64_000;
@@ -54,8 +54,7 @@ impl Terms {
 /// The ends of a call, and the number of its SYN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
-    pub(crate) local: Endpoint,
-    pub(crate) remote: Endpoint,
+    pub(crate) name: Name,
     pub(crate) sequence: Sequence,
 }
 
@@ -97,13 +96,13 @@ impl Cookies {
     }
     /// The keyed hash in a cookie.
     fn tag(&self, caller: Caller, terms: Option<Terms>, count: u32) -> u32 {
-        let Caller { local, remote, sequence } = caller;
-        let mut tuple = Tuple::new(inhost_wire::protocol::TCP, local, remote);
-        tuple.push(&sequence.0.to_le_bytes());
-        tuple.push(&count.to_le_bytes());
+        let Caller { name, sequence } = caller;
+        let call = u64::from(sequence.0) << 32 | u64::from(count);
         // Terms that were never given do not come back.
-        tuple.push(&[terms.map_or(u8::MAX, |terms| terms.bits() as u8)]);
-        self.key.hash(tuple.bytes()) as u32
+        let terms = terms.map_or(u64::MAX, |terms| terms.bits().into());
+        let short = |[ends, ports]: [u64; 2]| self.key.secret_words([ends, ports, call, terms]);
+        let long = |[a, b, c, d, ports]: [u64; 5]| self.key.secret_words([a, b, c, d, ports, call, terms]);
+        hash(&name, short, long) as u32
     }
 }
 
@@ -114,13 +113,13 @@ fn count(now: Instant) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inhost_base::Ipv4Addr;
+    use inhost_base::{Endpoint, Ipv4Addr};
 
     const TERMS: Terms = Terms { scale: Some(7), sack: true, ecn: false };
 
     fn caller(port: u16) -> Caller {
         let end = |last, port| Endpoint::new(Ipv4Addr::new(10, 0, 0, last), port);
-        Caller { local: end(1, 80), remote: end(2, port), sequence: Sequence(77) }
+        Caller { name: Name::tcp(end(1, 80), end(2, port)), sequence: Sequence(77) }
     }
 
     #[test]

@@ -29,9 +29,7 @@ impl Socket {
     /// The name of a socket that talks with one other end.
     pub(crate) fn flow_name(&self) -> Option<Name> {
         match self {
-            Socket::Tcp(flow) => {
-                Some(Name { protocol: protocol::TCP, local: flow.local(), remote: flow.remote() })
-            }
+            Socket::Tcp(flow) => Some(flow.name()),
             Socket::Udp(udp) => {
                 let remote = udp.remote().filter(|_| !udp.is_closed())?;
                 Some(Name { protocol: protocol::UDP, local: udp.local(), remote })
