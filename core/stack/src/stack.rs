@@ -128,7 +128,7 @@ impl Stack {
     }
     /// The memory pool of the host.
     pub fn memory(&self) -> &Pool {
-        self.parts.resources.pool()
+        self.parts.resources.memory().pool()
     }
     /// Changes the host's memory limit. Memory in use above it is kept; nothing is allocated until usage is below.
     pub fn set_memory_limit(&mut self, limit_bytes: usize) {

@@ -9,7 +9,7 @@ use crate::listen::Listener;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
 use crate::quote;
 use crate::socket::{Accepted, ListenerId, Refusal, SocketId, TcpSocketId};
-use crate::sockets::{Socket, Sockets};
+use crate::sockets::Socket;
 use crate::tcp::{TcpSocket, TcpSocketFlags, can_talk};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -35,7 +35,63 @@ impl<'a> TcpSockets<'a> {
     ) -> Result<TcpSocketId, ConnectError> {
         let Calls { sockets, network, resources, .. } = self;
         let env = &mut Environment::new(network, resources, now, sink);
-        connect(sockets, remote, options, env)
+        let ConnectOptions { local, link, source_route, tcp, fast_open, fast_open_without_cookie } = options;
+        // spec: RFC9293 MUST-46
+        if !can_talk(remote.address) || remote.port == 0 {
+            return Err(ConnectError::BadRemote);
+        }
+        // spec: RFC9293 MUST-43
+        // spec: RFC9293 MUST-44
+        let paths = env.paths_mut();
+        let path = match &source_route {
+            Some(route) => {
+                sockets.optional().path_by(paths, route, (local.address, remote.address), link, now)?
+            }
+            None => paths.route(remote.address, local.address, link, now)?,
+        };
+        if paths.is_broadcast(path.link, remote.address) {
+            return Err(ConnectError::BadRemote);
+        }
+        if sockets.is_full() {
+            return Err(ConnectError::TooManySockets);
+        }
+        let asked = local.port;
+        let chosen = match asked {
+            0 => {
+                let chosen = sockets.choose_tcp_port(path.source, remote, env.resources().random_mut());
+                chosen.map(|(port, hash)| (port, Some(hash)))
+            }
+            port => Some((port, None)),
+        };
+        let (port, name_hash) = chosen.ok_or(ConnectError::NoPort)?;
+        let local = Endpoint { address: path.source, port };
+        let name = &Name::tcp(local, remote);
+        // Loopback traffic never crosses to another shard.
+        if path.link != LinkId(0) && !sockets.shares(name) {
+            return Err(ConnectError::NoPort);
+        }
+        if local == remote || !(asked == 0 || sockets.replace_time_wait(name, now, env.resources())) {
+            return Err(ConnectError::InUse);
+        }
+        let own = tcp.map(Arc::new);
+        let mut open = sockets.open(&path, name, now);
+        let key = sockets.next_tcp_id().ok_or(ConnectError::TooManySockets)?;
+        let mut flags = if link.is_some() { TcpSocketFlags::BOUND } else { TcpSocketFlags::default() };
+        if fast_open != FastOpenCall::Off {
+            let calls = sockets.listening_mut().fast_open();
+            calls.prepare(&mut open, remote.address, fast_open_without_cookie, now);
+            // What bears data may wait for it.
+            open.hold_syn = open.syn_data_mss > 0 && fast_open == FastOpenCall::OnFirstSend;
+            flags = if open.hold_syn { flags.union(TcpSocketFlags::DEFERRED) } else { flags };
+        }
+        let config = own.as_ref().unwrap_or(sockets.tcp_config());
+        let connection = Connection::connect(config, open, &mut env.tcp(key.key()));
+        let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
+        let key = sockets.add_flow(flow, name_hash, env.pool()).ok_or(ConnectError::TooManySockets)?;
+        sockets.set_route(key, source_route);
+        env.counters().connections_opened += 1;
+        sockets.reschedule(key, now);
+        Ok(key)
     }
 
     /// Opens a connection and sends as many of `bytes` as there is room for, as one step: the socket, and how many. With
@@ -49,8 +105,7 @@ impl<'a> TcpSockets<'a> {
         sink: &mut dyn Sink,
     ) -> Result<(TcpSocketId, usize), ConnectError> {
         let Calls { sockets, network, resources, .. } = self;
-        let env = &mut Environment::new(network, resources, now, sink);
-        let socket = connect(sockets, remote, options, env)?;
+        let socket = TcpSockets::new(sockets, network, resources).connect(remote, options, now, sink)?;
         let sent = TcpSockets::new(sockets, network, resources).send(socket, bytes, now, sink);
         Ok((socket, sent.unwrap_or(0)))
     }
@@ -187,7 +242,7 @@ impl<'a> TcpSockets<'a> {
     ) -> Result<usize, StreamError> {
         let Calls { sockets, network, resources, .. } = self;
         resources.tick(now);
-        if resources.pool().is_short_to_send() {
+        if resources.memory().pool().is_short_to_send() {
             sockets.held_tcp(socket)?;
             let env = &mut Environment::new(network, resources, now, sink);
             if sends_more_than_its_share(sockets, socket, env) {
@@ -294,73 +349,6 @@ impl<'a> TcpSockets<'a> {
         let flow = self.sockets.tcp_mut(socket);
         flow.is_some_and(|flow| flow.connection_mut().renumber(send_by, receive_by))
     }
-}
-
-/// Opens a connection: the path, the ports, the connection and its SYN's Fast Open option, the table.
-fn connect(
-    sockets: &mut Sockets,
-    remote: Endpoint,
-    options: ConnectOptions,
-    env: &mut Environment<'_>,
-) -> Result<TcpSocketId, ConnectError> {
-    let now = env.now();
-    let ConnectOptions { local, link, source_route, tcp, fast_open, fast_open_without_cookie } = options;
-    // spec: RFC9293 MUST-46
-    if !can_talk(remote.address) || remote.port == 0 {
-        return Err(ConnectError::BadRemote);
-    }
-    // spec: RFC9293 MUST-43
-    // spec: RFC9293 MUST-44
-    let paths = env.paths_mut();
-    let path = match &source_route {
-        Some(route) => {
-            sockets.optional().path_by(paths, route, (local.address, remote.address), link, now)?
-        }
-        None => paths.route(remote.address, local.address, link, now)?,
-    };
-    if paths.is_broadcast(path.link, remote.address) {
-        return Err(ConnectError::BadRemote);
-    }
-    if sockets.is_full() {
-        return Err(ConnectError::TooManySockets);
-    }
-    let asked = local.port;
-    let chosen = match asked {
-        0 => {
-            let chosen = sockets.choose_tcp_port(path.source, remote, env.resources().random_mut());
-            chosen.map(|(port, hash)| (port, Some(hash)))
-        }
-        port => Some((port, None)),
-    };
-    let (port, name_hash) = chosen.ok_or(ConnectError::NoPort)?;
-    let local = Endpoint { address: path.source, port };
-    let name = &Name::tcp(local, remote);
-    // Loopback traffic never crosses to another shard.
-    if path.link != LinkId(0) && !sockets.shares(name) {
-        return Err(ConnectError::NoPort);
-    }
-    if local == remote || !(asked == 0 || sockets.replace_time_wait(name, now, env.resources())) {
-        return Err(ConnectError::InUse);
-    }
-    let own = tcp.map(Arc::new);
-    let mut open = sockets.open(&path, name, now);
-    let key = sockets.next_tcp_id().ok_or(ConnectError::TooManySockets)?;
-    let mut flags = if link.is_some() { TcpSocketFlags::BOUND } else { TcpSocketFlags::default() };
-    if fast_open != FastOpenCall::Off {
-        let calls = sockets.listening_mut().fast_open();
-        calls.prepare(&mut open, remote.address, fast_open_without_cookie, now);
-        // What bears data may wait for it.
-        open.hold_syn = open.syn_data_mss > 0 && fast_open == FastOpenCall::OnFirstSend;
-        flags = if open.hold_syn { flags.union(TcpSocketFlags::DEFERRED) } else { flags };
-    }
-    let config = own.as_ref().unwrap_or(sockets.tcp_config());
-    let connection = Connection::connect(config, open, &mut env.tcp(key.key()));
-    let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
-    let key = sockets.add_flow(flow, name_hash, env.pool()).ok_or(ConnectError::TooManySockets)?;
-    sockets.set_route(key, source_route);
-    env.counters().connections_opened += 1;
-    sockets.reschedule(key, now);
-    Ok(key)
 }
 
 /// The packet of a held SYN for an ICMP error to quote: its IP header and TCP header, with their original lengths.

@@ -138,7 +138,11 @@ impl Reception<'_> {
         let is_soft = match error.kind {
             // Without don't-fragment the path MTU does not matter to the socket.
             ErrorKind::PacketTooBig => !udp.options().dont_fragment && !udp.options().fragments_at_source,
-            kind => may_pass(kind),
+            ErrorKind::NetworkUnreachable
+            | ErrorKind::HostUnreachable
+            | ErrorKind::TimeExceeded
+            | ErrorKind::ReassemblyTimeExceeded => true,
+            _ => false,
         };
         let is_asked_for = all || !(is_soft && udp.options().soft_errors_on_request);
         let reported = connected || (udp.remote().is_none() && all);
@@ -149,15 +153,4 @@ impl Reception<'_> {
         self.sockets.notify(key.into());
         Ok(())
     }
-}
-
-/// Whether the next datagram may arrive all the same.
-fn may_pass(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::NetworkUnreachable
-            | ErrorKind::HostUnreachable
-            | ErrorKind::TimeExceeded
-            | ErrorKind::ReassemblyTimeExceeded
-    )
 }

@@ -30,7 +30,7 @@ pub(crate) struct FastOpen {
 }
 
 /// The Fast Open state of one destination.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Destination {
     cookie: FastOpenCookie,
@@ -45,15 +45,7 @@ struct Destination {
 
 impl Destination {
     fn unknown(now: Instant) -> Destination {
-        Destination {
-            cookie: FastOpenCookie::new(),
-            experimental: false,
-            experiment_failed: false,
-            mss: 0,
-            losses: 0,
-            lost_at: now,
-            used_at: now,
-        }
+        Destination { lost_at: now, used_at: now, ..Destination::default() }
     }
     /// A SYN with the option had to be sent again.
     fn lose(&mut self, now: Instant) {
