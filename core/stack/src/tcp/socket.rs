@@ -80,8 +80,7 @@ impl TcpSocket {
     pub(crate) fn new(
         connection: Connection,
         path: &Path,
-        local_port: u16,
-        remote_port: u16,
+        name: &Name,
         listener: Option<ListenerId>,
         flags: TcpSocketFlags,
     ) -> TcpSocket {
@@ -93,8 +92,8 @@ impl TcpSocket {
             name_hash: NameHash::default(),
             listener: listener.map_or(Key::from_bits(0), ListenerId::key),
             generation,
-            local_port,
-            remote_port,
+            local_port: name.local.port,
+            remote_port: name.remote.port,
             link,
             mtu_bytes,
             addresses: Addresses::new(source, destination, next_hop),
