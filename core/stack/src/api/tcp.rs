@@ -125,7 +125,7 @@ impl<'a> TcpSockets<'a> {
     pub fn listen(
         self,
         local: Endpoint,
-        options: ListenOptions,
+        mut options: ListenOptions,
         now: Instant,
     ) -> Result<ListenerId, ListenError> {
         self.resources.tick(now);
@@ -141,7 +141,7 @@ impl<'a> TcpSockets<'a> {
             port => port,
         };
         let local = Endpoint { port, ..local };
-        let tcp = options.tcp.clone().map_or_else(|| self.sockets.tcp_config().clone(), Arc::new);
+        let tcp = options.tcp.take().map_or_else(|| self.sockets.tcp_config().clone(), Arc::new);
         let listener = Listener::new(local, options, tcp, now);
         let SocketId(key) = self.sockets.bind(Socket::Listener(Box::new(listener)))?;
         Ok(ListenerId::of(key))

@@ -133,11 +133,10 @@ impl Handshake<'_, '_, '_> {
             open.initial_sequence = open.initial_sequence.later(least);
         }
         let key = self.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
-        let ends = (self.syn.name.local.address, self.syn.name.remote.address);
         let fast = self.sockets.decide_fast_open(
             self.syn.listener,
             self.syn.header,
-            ends,
+            self.syn.name,
             !self.packet.is_empty(),
             self.env,
         );

@@ -94,7 +94,7 @@ impl Reception<'_> {
         if !has_ports || !can_talk(name.remote.address) {
             return None;
         }
-        match self.sockets.find_binding(self.env.paths(), name.protocol, link, name.local)? {
+        match self.sockets.find_binding(self.env.paths(), link, name)? {
             AnySocketId::Listener(listener) => Some(listener),
             _ => None,
         }

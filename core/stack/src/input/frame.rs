@@ -107,8 +107,7 @@ impl Reception<'_> {
             _ => None,
         };
         let paths = self.env.paths();
-        let found =
-            found.or_else(|| sockets.find_binding(paths, quoted.protocol, link, name.local).map(Into::into));
+        let found = found.or_else(|| sockets.find_binding(paths, link, &name).map(Into::into));
         match found.and_then(|found| sockets.any(found)) {
             Some(Socket::Tcp(flow)) => quoted
                 .tcp_sequence

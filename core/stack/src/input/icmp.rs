@@ -60,7 +60,7 @@ impl Reception<'_> {
     }
     /// Takes a datagram in answer to a probe; false when no socket sent one there.
     pub(super) fn probe_answered_by_udp(&mut self, link: LinkId, name: &Name) -> bool {
-        let found = self.sockets.find_binding(self.env.paths(), name.protocol, link, name.local);
+        let found = self.sockets.find_binding(self.env.paths(), link, name);
         let Some(AnySocketId::Probe(key)) = found else { return false };
         let Some(prober) = self.sockets.probe(key) else { return false };
         let Some(number) = prober.number_of(name.local.port, name.remote.port) else { return false };
@@ -79,10 +79,9 @@ impl Reception<'_> {
     /// Takes an error about a probe; false when it is about none.
     pub(super) fn probe_error(&mut self, error: &TransportError) -> bool {
         let quoted = &error.quoted;
-        let local = quoted_name(quoted).local;
         let found = match quoted.protocol {
             protocol::ICMPV4 | protocol::ICMPV6 => self.sockets.find_echo(quoted.source_port),
-            number => self.sockets.find_binding(self.env.paths(), number, error.link, local),
+            _ => self.sockets.find_binding(self.env.paths(), error.link, &quoted_name(quoted)),
         };
         let Some(AnySocketId::Probe(key)) = found else { return false };
         let Some(prober) = self.sockets.probe(key) else { return false };

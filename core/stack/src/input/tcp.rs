@@ -55,7 +55,7 @@ impl Reception<'_> {
                 }
             }
         }
-        match self.sockets.find_binding(self.env.paths(), name.protocol, datagram.link, name.local) {
+        match self.sockets.find_binding(self.env.paths(), datagram.link, &name) {
             Some(AnySocketId::Listener(listener)) => {
                 let call = IncomingSyn {
                     listener,

@@ -6,11 +6,10 @@ use crate::input::{Reception, name_of};
 use crate::socket::{AnySocketId, DatagramInfo, UdpSocketId};
 use crate::tcp::can_talk;
 use crate::udp::LEAST_BYTES;
-use inhost_base::{Endpoint, LinkId};
+use inhost_base::LinkId;
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_ip::{Datagram, ErrorKind, TransportError};
-use inhost_wire::protocol;
 use inhost_wire::udp::{self, UdpHeader, UdpView};
 
 impl Reception<'_> {
@@ -81,13 +80,13 @@ impl Reception<'_> {
         if let Some(key) = self.sockets.find_connected_udp(name) {
             return Some(key);
         }
-        let key = self.find_bound(link, name.local)?;
+        let key = self.find_bound(link, name)?;
         // A connected socket receives only from its peer.
         self.sockets.udp(key).is_some_and(|udp| udp.remote().is_none()).then_some(key)
     }
     /// The UDP socket that is bound to `local`.
-    fn find_bound(&mut self, link: LinkId, local: Endpoint) -> Option<UdpSocketId> {
-        match self.sockets.find_binding(self.env.paths(), protocol::UDP, link, local)? {
+    fn find_bound(&mut self, link: LinkId, name: &Name) -> Option<UdpSocketId> {
+        match self.sockets.find_binding(self.env.paths(), link, name)? {
             AnySocketId::Udp(id) => Some(id),
             _ => None,
         }
@@ -110,7 +109,7 @@ impl Reception<'_> {
         let remote = name.remote;
         let key = match self.sockets.find_connected_udp(name) {
             Some(key) => key,
-            None => self.find_bound(error.link, name.local).ok_or(Drop::NoSocket)?,
+            None => self.find_bound(error.link, name).ok_or(Drop::NoSocket)?,
         };
         let Some(udp) = self.sockets.udp(key) else { return Err(Drop::NoSocket) };
         let now = self.env.now();

@@ -1,5 +1,6 @@
 //! TCP Fast Open (RFC 7413): cookies granted, cookies received, and paths on which it does not work.
 
+use crate::demux::Name;
 use crate::environment::Environment;
 use crate::listen::listener::Listener;
 use crate::options::FastOpenConfig;
@@ -124,7 +125,7 @@ impl FastOpen {
         &mut self,
         held: &mut Listener,
         syn: &Header,
-        (local, remote): (IpAddr, IpAddr),
+        name: &Name,
         has_data: bool,
         env: &mut Environment<'_>,
     ) -> Verdict {
@@ -138,8 +139,8 @@ impl FastOpen {
         let (mut accepts, mut grants) = (without_cookie, None);
         if let Some(cookie) = syn.options.fast_open.filter(|_| !without_cookie) {
             self.rotate(env.resources().random_mut(), now);
-            let current = cookie_for(&self.key, local, remote);
-            let holds_old = self.previous.is_some_and(|key| cookie == cookie_for(&key, local, remote));
+            let current = cookie_for(&self.key, name);
+            let holds_old = self.previous.is_some_and(|key| cookie == cookie_for(&key, name));
             accepts = cookie == current || holds_old;
             grants = (cookie != current).then_some((current, syn.options.fast_open_experimental));
         }
@@ -225,9 +226,9 @@ fn key_of(bytes: [u8; 16]) -> SipKey {
     SipKey::from_halves(bits as u64, (bits >> 64) as u64)
 }
 /// The cookie of a pair of addresses: a keyed hash of eight bytes (RFC 7413 §4.1.2).
-fn cookie_for(key: &SipKey, local: IpAddr, remote: IpAddr) -> FastOpenCookie {
+fn cookie_for(key: &SipKey, name: &Name) -> FastOpenCookie {
     let mut bytes = [0; 32];
-    let hash = match (remote, local) {
+    let hash = match (name.remote.address, name.local.address) {
         (IpAddr::V4(remote), IpAddr::V4(local)) => {
             bytes[..4].copy_from_slice(&remote.octets());
             bytes[4..8].copy_from_slice(&local.octets());

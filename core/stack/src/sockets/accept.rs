@@ -1,11 +1,12 @@
 //! Connections that a listener took: what they inherit, and their way from the SYN queue to `accept`.
 
+use crate::demux::Name;
 use crate::environment::Environment;
 use crate::listen::Verdict;
 use crate::socket::{ConnectionOptions, ListenerId, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
-use inhost_base::{Instant, IpAddr};
+use inhost_base::Instant;
 use inhost_event::{Drop, TcpState};
 use inhost_tcp::Header;
 
@@ -50,12 +51,12 @@ impl Sockets {
         &mut self,
         listener: ListenerId,
         syn: &Header,
-        ends: (IpAddr, IpAddr),
+        name: &Name,
         has_data: bool,
         env: &mut Environment<'_>,
     ) -> Verdict {
         match self.slab.at_mut(listener.key()) {
-            Some(Socket::Listener(held)) => self.listening.fast_open().decide(held, syn, ends, has_data, env),
+            Some(Socket::Listener(held)) => self.listening.fast_open().decide(held, syn, name, has_data, env),
             _ => Verdict::default(),
         }
     }

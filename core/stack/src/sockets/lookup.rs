@@ -181,18 +181,12 @@ impl Sockets {
     }
     /// The bound socket of a transport for `local` on `link`. In order of preference: bound to this address, to the
     /// unspecified address, to every address, to every address and port.
-    pub(crate) fn find_binding(
-        &mut self,
-        paths: &Paths,
-        number: u8,
-        link: LinkId,
-        local: Endpoint,
-    ) -> Option<AnySocketId> {
-        let wanted = (number, link, local);
+    pub(crate) fn find_binding(&mut self, paths: &Paths, link: LinkId, name: &Name) -> Option<AnySocketId> {
+        let wanted = (name.protocol, link, name.local);
         let found = match self.last_binding {
             Some((last, id)) if last == wanted => Some(id),
             _ => {
-                let found = self.search_binding(paths, number, link, local);
+                let found = self.search_binding(paths, link, name);
                 // A binding to every address depends on the host's own addresses.
                 self.last_binding = found.filter(|_| !self.any_address).map(|id| (wanted, id));
                 found
@@ -200,7 +194,8 @@ impl Sockets {
         };
         self.typed(found?)
     }
-    fn search_binding(&self, paths: &Paths, number: u8, link: LinkId, local: Endpoint) -> Option<SocketId> {
+    fn search_binding(&self, paths: &Paths, link: LinkId, name: &Name) -> Option<SocketId> {
+        let Name { protocol: number, local, .. } = *name;
         let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
         let any_own = unspecified_like(local.address);
         let find = |protocol: u8, address: IpAddr, port: u16| {

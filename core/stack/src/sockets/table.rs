@@ -31,15 +31,6 @@ macro_rules! typed_access {
 }
 
 impl Sockets {
-    /// Checks a thawed table.
-    #[cfg(feature = "freeze")]
-    pub(super) fn check_table(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
-        self.slab.check()?;
-        let connections = self.iter().filter(|(_, socket)| matches!(socket, Socket::Tcp(_))).count();
-        let datagram_sockets = self.iter().filter(|(_, socket)| socket.takes_datagrams()).count();
-        let is_true = (connections, datagram_sockets) == (self.connections, self.datagram_sockets);
-        inhost_base::freeze::require(is_true, "the counts of sockets")
-    }
     /// All sockets, to change, in order of their places.
     #[cfg(feature = "freeze")]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Socket> {
