@@ -41,7 +41,7 @@ pub(crate) struct IncomingSyn<'a> {
 impl IncomingSyn<'_> {
     /// Handles the segment (RFC 9293 §3.10.7.2).
     pub(crate) fn input(
-        self,
+        &self,
         sockets: &mut Sockets,
         packet: &mut Packet,
         env: &mut Environment<'_>,
@@ -73,7 +73,7 @@ impl IncomingSyn<'_> {
 
 /// A segment for a listener, and what it may change.
 struct Handshake<'s, 'a, 'e> {
-    syn: IncomingSyn<'s>,
+    syn: &'a IncomingSyn<'s>,
     packet: &'a mut Packet,
     sockets: &'a mut Sockets,
     env: &'a mut Environment<'e>,

@@ -9,7 +9,7 @@ use crate::socket::{AnySocketId, ListenerId, TcpSocketId};
 use crate::sockets::Target;
 use crate::tcp::{TcpSocketFlags, can_talk};
 use inhost_base::LinkId;
-use inhost_buf::Packet;
+use inhost_buf::{Checksum, Packet};
 use inhost_ip::Datagram;
 use inhost_wire::packet::TcpPacket;
 use inhost_wire::protocol;
@@ -24,8 +24,12 @@ impl Reception<'_> {
         let Some(at) = self.env.network().ip().plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(direct) = TcpPacket::of(bytes) else { return false };
-        let ip = direct.ip;
-        if !is_good(packet, &mut self.env, move || ip.checksum_ok(bytes)) {
+        let is_good = packet.checksum() != Checksum::Unknown
+            || match self.env.marks_layers() {
+                false => direct.ip.checksum_ok(bytes),
+                true => is_good(direct.ip, bytes, self.env.sink()),
+            };
+        if !is_good {
             return false;
         }
         let (from, to) = (at + direct.header_bytes(), at + direct.ip.total_bytes);

@@ -2,7 +2,6 @@
 //! in-order data and new acknowledgments of established connections. Any other frame is left untouched for the
 //! direct or the slow path (DEC §4).
 
-use crate::environment::Environment;
 use crate::flows::apply_changes;
 use crate::input::{Reception, count_frame};
 use crate::sockets::Target;
@@ -20,11 +19,14 @@ impl Reception<'_> {
         let bytes = packet.bytes();
         let (from, end) = next.payload();
         let Some(flow) = self.sockets.tcp_mut(key) else { return false };
-        let ahead = &*next;
-        let ordinary = ahead.is_next(bytes)
+        let ordinary = next.is_next(bytes)
             && !self.env.pool().is_under_pressure()
             && flow.connection().receiver().has_room_for(end - from)
-            && is_good(packet, &mut self.env, move || ahead.checksum_ok(bytes));
+            && (packet.checksum() != Checksum::Unknown
+                || match self.env.marks_layers() {
+                    false => next.checksum_ok(bytes),
+                    true => next_is_good(next, bytes, self.env.sink()),
+                });
         if !ordinary {
             return false;
         }
@@ -62,14 +64,17 @@ impl Reception<'_> {
             self.apply_predicted();
         }
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(None) };
-        let ip = plain.ip;
         // That the addresses are good for this link was checked when the flow's path was found.
         let ordinary = !flow.has(TcpSocketFlags::CHECK_INPUT)
             && flow.has_path_of(self.env.paths().generation())
             && flow.link() == link
             && !self.env.pool().is_under_pressure()
             && flow.connection().is_predicted(&plain.header, plain.payload_bytes())
-            && is_good(packet, &mut self.env, move || ip.checksum_ok(bytes));
+            && (packet.checksum() != Checksum::Unknown
+                || match self.env.marks_layers() {
+                    false => plain.ip.checksum_ok(bytes),
+                    true => is_good(plain.ip, bytes, self.env.sink()),
+                });
         if !ordinary {
             return Err(Some(whose));
         }
@@ -127,21 +132,18 @@ impl Reception<'_> {
     }
 }
 
-/// Whether the checksum of a packet was verified, or is right by `check`. What `check` takes it takes by value, so that it stays
-/// in registers where no sink is told the layers.
-#[inline(always)]
-pub(super) fn is_good(packet: &Packet, env: &mut Environment<'_>, check: impl FnOnce() -> bool) -> bool {
-    packet.checksum() != Checksum::Unknown
-        || match env.marks_layers() {
-            false => check(),
-            true => is_good_within(env.sink(), check),
-        }
-}
-
+/// Whether the checksum of the next segment is right, for a sink that is told the layers. A function of its own, so that what
+/// it takes stays in registers where nothing is told.
 #[cold]
 #[inline(never)]
-fn is_good_within(sink: &mut dyn Sink, check: impl FnOnce() -> bool) -> bool {
-    sink.within(true, Layer::Checksum, |_| check())
+fn next_is_good(next: &NextSegment, bytes: &[u8], sink: &mut dyn Sink) -> bool {
+    sink.within(true, Layer::Checksum, |_| next.checksum_ok(bytes))
+}
+/// The same for any segment.
+#[cold]
+#[inline(never)]
+pub(super) fn is_good(ip: IpFront<'_>, bytes: &[u8], sink: &mut dyn Sink) -> bool {
+    sink.within(true, Layer::Checksum, |_| ip.checksum_ok(bytes))
 }
 
 /// Bytes of a frame.

@@ -114,20 +114,20 @@ impl Reception<'_> {
         let Some(udp) = self.sockets.udp(key) else { return Err(Drop::NoSocket) };
         let now = self.env.now();
         let packet_bytes = error.quoted.packet_length;
+        let recent = udp.datagrams().recent();
         let is_credible = match (error.kind, error.mtu_bytes) {
             // A datagram that fits was not the one refused.
             // spec: RFC5927 7
             (ErrorKind::PacketTooBig, Some(mtu_bytes)) => {
-                u32::from(mtu_bytes) < packet_bytes
-                    && udp.datagrams().recent().has_whole(remote, packet_bytes, now)
+                u32::from(mtu_bytes) < packet_bytes && recent.has_whole(remote, packet_bytes, now)
             }
-            _ => udp.datagrams().recent().has(remote, now),
+            _ => recent.has(remote, now),
         };
         if !is_credible {
             return Err(Drop::NotCredible);
         }
         // What answers a stranger may have been provoked to change the path for others.
-        if error.kind == ErrorKind::PacketTooBig && udp.datagrams().recent().has_begun(remote, now) {
+        if error.kind == ErrorKind::PacketTooBig && recent.has_begun(remote, now) {
             self.env.paths_mut().path_mtu_confirmed(error, now);
         }
         let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
