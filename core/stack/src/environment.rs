@@ -1,11 +1,12 @@
 //! What a step of a call or a round uses besides sockets: the network, the host's resources, the time and the sink.
 
 use crate::counters::Counters;
+use crate::demux::Name;
 use crate::network::Network;
 use crate::output::Reply;
 use crate::resources::Resources;
 use alloc::vec::Vec;
-use inhost_base::{Endpoint, Instant, Key, LinkId};
+use inhost_base::{Instant, Key, LinkId};
 use inhost_buf::Pool;
 use inhost_event::{Drop, Event, FrameDropped, Layer, Mask, Sink};
 use inhost_ip::{Ip, IpEnvironment, Path, Paths};
@@ -112,30 +113,24 @@ impl<'a> Environment<'a> {
             links.emit_sent(link, lengths, self.now, &mut *self.sink);
         }
     }
-    /// Queues a reset from `local` to `remote`, unless too many replies wait.
-    pub(crate) fn reset(&mut self, path: Path, local: Endpoint, remote: Endpoint, reset: ResetReply) {
+    /// Queues a reset from our end of a flow to the other, unless too many replies wait.
+    pub(crate) fn reset(&mut self, path: Path, flow: &Name, reset: ResetReply) {
         let mut header = reset.header();
-        (header.source_port, header.destination_port) = (local.port, remote.port);
+        (header.source_port, header.destination_port) = (flow.local.port, flow.remote.port);
         let fits = self.network.replies_mut().push(Reply { path, header });
         self.resources.counters_mut().resets_limited += u64::from(!fits);
     }
     /// Answers a segment that came in on `link` with a reset, as far as the rate allows.
-    pub(crate) fn answer_with_reset(
-        &mut self,
-        link: LinkId,
-        local: Endpoint,
-        remote: Endpoint,
-        reset: ResetReply,
-    ) {
+    pub(crate) fn answer_with_reset(&mut self, link: LinkId, flow: &Name, reset: ResetReply) {
         let (now, random) = (self.now, self.resources.random_mut());
         if !self.network.replies_mut().admits_reset(now, random) {
             self.counters().resets_limited += 1;
             return;
         }
         // A segment is answered on the link that it came in by, the loopback included.
-        let path = self.paths_mut().route(remote.address, Some(local.address), Some(link), now);
+        let path = self.paths_mut().route(flow.remote.address, Some(flow.local.address), Some(link), now);
         if let Ok(path) = path {
-            self.reset(path, local, remote, reset);
+            self.reset(path, flow, reset);
         }
     }
 }

@@ -37,7 +37,7 @@ mod tcp;
 mod udp;
 
 pub use api::{
-    EchoSockets, HostQueues, Instruments, LinkQueues, ProbeSockets, Queued, Refusal, TcpSockets, UdpSockets,
+    Calls, EchoSockets, HostQueues, Instruments, LinkQueues, ProbeSockets, Queued, TcpSockets, UdpSockets,
 };
 pub use counters::{Counters, LinkCounters};
 pub use demux::{PortSelection, Share, Steer};
@@ -49,8 +49,8 @@ pub use options::{
 pub use output::Transmitted;
 pub use socket::{
     Accepted, AnySocketId, ConnectionOptions, DatagramInfo, EchoInfo, EchoSocketId, ListenerId,
-    ProbeSocketId, Readiness, SendDatagrams, SocketId, SocketInfo, SocketKind, SocketOption, TcpSocketId,
-    UdpSocketId,
+    ProbeSocketId, Readiness, Refusal, SendDatagrams, SocketId, SocketInfo, SocketKind, SocketOption,
+    TcpSocketId, UdpSocketId,
 };
 pub use stack::Stack;
 #[cfg(feature = "freeze")]

@@ -3,7 +3,7 @@
 use crate::links::Links;
 use crate::output::Replies;
 use inhost_base::{Instant, IpAddr, LinkId};
-use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment, Paths};
+use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment};
 
 /// The network as a host's sockets use it.
 #[derive(Debug)]
@@ -34,12 +34,6 @@ impl Network {
     }
     pub(crate) fn ip_mut(&mut self) -> &mut Ip {
         &mut self.ip
-    }
-    pub(crate) fn paths(&self) -> &Paths {
-        self.ip.paths()
-    }
-    pub(crate) fn paths_mut(&mut self) -> &mut Paths {
-        self.ip.paths_mut()
     }
     pub(crate) fn links(&self) -> &Links {
         &self.links

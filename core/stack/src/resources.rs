@@ -33,10 +33,6 @@ impl Resources {
         &mut self.memory
     }
     #[inline]
-    pub(crate) fn pool(&self) -> &Pool {
-        self.memory.pool()
-    }
-    #[inline]
     pub(crate) fn pool_mut(&mut self) -> &mut Pool {
         self.memory.pool_mut()
     }

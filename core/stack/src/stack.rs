@@ -128,7 +128,7 @@ impl Stack {
     }
     /// The memory pool of the host.
     pub fn memory(&self) -> &Pool {
-        self.parts.resources.pool()
+        self.parts.resources.memory().pool()
     }
     /// Changes the host's memory limit. Memory in use above it is kept; nothing is allocated until usage is below.
     pub fn set_memory_limit(&mut self, limit_bytes: usize) {
@@ -398,7 +398,7 @@ fn next_ready(sockets: &mut Sockets) -> Option<(SocketId, Readiness)> {
 /// Lets those send again whose neighbour is known now, or known not to answer.
 #[inline(always)]
 fn wake_resolved(sockets: &mut Sockets, network: &mut Network) {
-    if network.paths().has_resolved() {
+    if network.ip().paths().has_resolved() {
         wake_some_resolved(sockets, network);
     }
 }
@@ -411,11 +411,9 @@ fn wake_some_resolved(sockets: &mut Sockets, network: &mut Network) {
 }
 /// Lets those try again that found no memory to send.
 fn retry_memory(sockets: &mut Sockets, now: Instant) {
-    if sockets.schedule_mut().retries_memory(now) {
-        while let Some(place) = sockets.schedule_mut().pop_starved() {
-            if let Some(socket) = sockets.at_place(place) {
-                sockets.notify_holder(socket);
-            }
+    while let Some(place) = sockets.schedule_mut().pop_starved(now) {
+        if let Some(socket) = sockets.at_place(place) {
+            sockets.notify_holder(socket);
         }
     }
 }

@@ -60,7 +60,7 @@ impl HostQueues {
         let (sockets_at, ip_at) = (schedule.deadline(), ip.deadline());
         let queues = |link: LinkId| LinkQueues { link: link.0, senders: schedule.sender_count(link) };
         let (reassembling, reassembling_bytes) = ip.reassembling();
-        let pool = resources.pool();
+        let pool = resources.memory().pool();
         HostQueues {
             deadline_ns: at(sockets_at.min(ip_at).min(retry)),
             socket_timer_ns: at(sockets_at),

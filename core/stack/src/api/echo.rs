@@ -1,11 +1,10 @@
 //! Echo sockets: ping, with unpredictable identifiers.
 
+use crate::api::EchoSockets;
 use crate::error::{BindError, DatagramError, SocketError};
-use crate::icmp::{Echo, Request};
-use crate::network::Network;
-use crate::resources::Resources;
-use crate::socket::{EchoInfo, EchoSocketId, SocketId};
-use crate::sockets::{Socket, Sockets};
+use crate::icmp::Echo;
+use crate::socket::{EchoInfo, EchoSocketId, Outgoing, SocketId};
+use crate::sockets::Socket;
 use alloc::boxed::Box;
 use inhost_base::{Instant, IpAddr};
 
@@ -14,36 +13,7 @@ const TRIES: usize = 64;
 /// The most data in a request.
 const LARGEST_BYTES: usize = 65_535 - inhost_wire::ipv4::LENGTH - 8;
 
-/// Calls on echo sockets (ping): see [`crate::Stack::echo`].
-///
-/// ```
-/// use inhost_base::{Instant, Ipv4Addr};
-/// use inhost_event::Ignore;
-/// use inhost_stack::{Stack, StackConfig};
-///
-/// let now = Instant::ZERO;
-/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-/// let socket = host.echo().open(now).unwrap();
-/// host.echo().send(socket, Ipv4Addr::LOCALHOST.into(), 1, b"anybody there?", now).unwrap();
-/// host.timeout(now, &mut Ignore); // The request and its reply, over the loopback.
-/// let mut place = [0; 64];
-/// assert_eq!(host.echo().receive(socket, &mut place, now).unwrap().sequence, 1);
-/// ```
-#[derive(Debug)]
-pub struct EchoSockets<'a> {
-    sockets: &'a mut Sockets,
-    network: &'a mut Network,
-    resources: &'a mut Resources,
-}
-
-impl<'a> EchoSockets<'a> {
-    pub(crate) fn new(
-        sockets: &'a mut Sockets,
-        network: &'a mut Network,
-        resources: &'a mut Resources,
-    ) -> EchoSockets<'a> {
-        EchoSockets { sockets, network, resources }
-    }
+impl EchoSockets<'_> {
     /// An echo socket. Answers to its requests come to it alone.
     pub fn open(self, now: Instant) -> Result<EchoSocketId, BindError> {
         self.resources.tick(now);
@@ -68,18 +38,19 @@ impl<'a> EchoSockets<'a> {
         now: Instant,
     ) -> Result<(), DatagramError> {
         self.resources.tick(now);
-        self.sockets.requests_mut(socket.into()).ok_or(SocketError::NoSocket)?.begin()?;
+        self.sockets.datagrams_mut(socket.into())?.begin_request()?;
         if data.len() > LARGEST_BYTES {
             return Err(DatagramError::TooLong);
         }
-        let path = self.network.paths_mut().route(to, None, None, now)?;
+        let path = self.network.ip_mut().paths_mut().route(to, None, None, now)?;
         let echo = self.sockets.echo(socket).ok_or(SocketError::NoSocket)?;
-        if !echo.broadcast() && self.network.paths().is_broadcast(path.link, to) {
+        if !echo.broadcast() && self.network.ip().paths().is_broadcast(path.link, to) {
             return Err(DatagramError::Broadcast);
         }
-        let mut message = self.sockets.take_to_ask(socket.into(), data.len(), now, self.resources)?;
-        message.append(data);
-        self.sockets.ask(socket.into(), message, Request { path, number: sequence, hop_limit: None })
+        let request = (data.len(), Outgoing::request(path, sequence));
+        self.sockets.queue_datagram(socket.into(), request, now, self.resources, |_, message| {
+            message.append(data);
+        })
     }
     /// Receives the next reply: as much of its data as `into` has room for, and its addresses.
     pub fn receive(

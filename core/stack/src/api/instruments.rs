@@ -3,14 +3,15 @@
 use crate::api::detail::HostQueues;
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::NOWHERE;
+use crate::listen::Listener;
 use crate::network::Network;
 use crate::resources::Resources;
 use crate::socket::{ListenerId, SocketId, SocketInfo, SocketKind, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
-use crate::tcp::TcpSocketFlags;
-use inhost_base::{Duration, Endpoint, Instant, LinkId};
+use crate::tcp::{TcpSocket, TcpSocketFlags};
+use inhost_base::{Duration, Instant, LinkId};
 use inhost_event::TcpState;
-use inhost_tcp::SoftError;
+use inhost_tcp::{Connection, SoftError};
 
 /// Queued bytes of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,53 +59,46 @@ impl<'a> Instruments<'a> {
     }
     /// Queued bytes of a connection, cheaply: for applications that ask after each read or write.
     pub fn queued(self, socket: TcpSocketId) -> Option<Queued> {
-        let connection = &self.sockets.tcp(socket)?.connection();
-        let unacknowledged_bytes = connection.sender().unacknowledged_bytes();
+        let connection = self.connection(socket)?;
         Some(Queued {
             readable_bytes: connection.receiver().readable_bytes(),
             not_sent_bytes: connection.sender().not_sent_bytes() as usize,
-            unacknowledged_bytes,
+            unacknowledged_bytes: connection.sender().unacknowledged_bytes(),
         })
     }
     /// Connections that a listener holds for its application at most.
     pub fn backlog(self, socket: impl Into<SocketId>) -> Option<usize> {
-        match self.sockets.any(socket.into())? {
-            Socket::Listener(listener) => Some(listener.backlog()),
-            _ => None,
-        }
+        self.sockets.listener(ListenerId::of(socket.into().0)).map(Listener::backlog)
     }
     /// What a connection has queued and in flight, cheaply: for those who reckon the room to send themselves.
     pub fn send_queue(self, socket: impl Into<SocketId>) -> Option<inhost_tcp::SendQueue> {
-        match self.sockets.any(socket.into())? {
-            Socket::Tcp(flow) => Some(flow.connection().sender().queue()),
-            _ => None,
-        }
+        Some(self.connection(socket)?.sender().queue())
     }
     /// Bytes of data that an unsent SYN will carry: none without Fast Open, or without a cookie.
     pub fn syn_data_room(self, socket: TcpSocketId) -> usize {
-        self.sockets.tcp(socket).map_or(0, |flow| flow.connection().sender().syn_data_room())
+        self.connection(socket).map_or(0, |connection| connection.sender().syn_data_room())
     }
     /// Bytes in the stream before the urgent mark and with it, or `None` when nothing is urgent.
     // spec: RFC9293 MUST-33
     pub fn urgent_ahead(self, socket: TcpSocketId) -> Option<usize> {
-        self.sockets.tcp(socket)?.connection().receiver().urgent_ahead()
+        self.connection(socket)?.receiver().urgent_ahead()
     }
     /// The trouble of a connection that did not end it.
     // spec: RFC9293 MUST-47
     pub fn soft_error(self, socket: TcpSocketId) -> Option<SoftError> {
-        self.sockets.tcp(socket)?.connection().soft_error()
+        self.connection(socket)?.soft_error()
     }
     /// Why a connection ended, when it did not end by both sides closing.
     pub fn connection_error(self, socket: TcpSocketId) -> Option<inhost_tcp::ConnectionError> {
-        self.sockets.tcp(socket)?.connection().error()
+        self.connection(socket)?.error()
     }
     /// Bytes that a connection would take to send now, memory permitting, cheaply; 0 where there is none.
     pub fn writable_bytes(self, socket: TcpSocketId) -> usize {
-        self.sockets.tcp(socket).map_or(0, |flow| flow.connection().sender().writable_bytes())
+        self.connection(socket).map_or(0, |connection| connection.sender().writable_bytes())
     }
     /// The state of a connection, cheaply.
     pub fn state(self, socket: TcpSocketId) -> Option<TcpState> {
-        Some(self.sockets.tcp(socket)?.connection().state())
+        Some(self.connection(socket)?.state())
     }
     /// Information about every socket, orphans included, in table order.
     pub fn sockets(self, now: Instant) -> impl Iterator<Item = SocketInfo> + 'a {
@@ -124,13 +118,8 @@ impl<'a> Instruments<'a> {
     }
     /// Every socket with its kind and, of a connection, its state, cheaply: for closing and for counting.
     pub fn socket_states(self) -> impl Iterator<Item = (SocketId, SocketKind, Option<TcpState>)> + 'a {
-        self.sockets.iter().map(|(key, entry)| {
-            let state = match entry {
-                Socket::Tcp(flow) => Some(flow.connection().state()),
-                _ => None,
-            };
-            (key, kind(entry), state)
-        })
+        let state = move |socket| self.connection(socket).map(Connection::state);
+        self.sockets.iter().map(move |(socket, entry)| (socket, kind(entry), state(socket)))
     }
     /// Sockets of all kinds, closing connections included.
     pub fn socket_count(self) -> usize {
@@ -147,16 +136,16 @@ impl<'a> Instruments<'a> {
 
     /// A connection's whole state, for a debugger; none where it is not a connection.
     pub fn detail(self, socket: impl Into<SocketId>, now: Instant) -> Option<inhost_tcp::Detail<'a>> {
-        match self.sockets.any(socket.into())? {
-            Socket::Tcp(flow) => Some(flow.connection().detail(now)),
-            _ => None,
-        }
+        Some(self.connection(socket)?.detail(now))
     }
     /// The host's timers and queues, for a debugger.
     pub fn queues(self) -> HostQueues {
         HostQueues::of(self.sockets, self.network, self.resources)
     }
 
+    fn connection(self, socket: impl Into<SocketId>) -> Option<&'a Connection> {
+        self.sockets.tcp(TcpSocketId::of(socket.into().0)).map(TcpSocket::connection)
+    }
     fn describe(self, key: SocketId, entry: &Socket, now: Instant) -> SocketInfo {
         let (local, remote) = entry.endpoints().unwrap_or((NOWHERE, None));
         let mut info = SocketInfo {
@@ -172,6 +161,10 @@ impl<'a> Instruments<'a> {
             send_queue: 0,
             tcp: None,
         };
+        if let Some(datagrams) = entry.datagrams() {
+            info.age = now.since(datagrams.opened());
+            (info.receive_queue, info.send_queue) = datagrams.queued_bytes();
+        }
         match entry {
             Socket::Tcp(flow) => {
                 let tcp = flow.connection().info(now);
@@ -192,18 +185,11 @@ impl<'a> Instruments<'a> {
             Socket::Udp(udp) => {
                 info.link = udp.options().link;
                 info.is_held = !udp.is_closed();
-                info.age = now.since(udp.opened());
-                (info.receive_queue, info.send_queue) = udp.queued_bytes();
             }
-            Socket::Echo(echo) => {
-                info.local = Endpoint { port: echo.identifier(), ..NOWHERE };
-                info.age = now.since(echo.requests().opened());
-                (info.receive_queue, info.send_queue) = echo.queued_bytes();
-            }
+            Socket::Echo(echo) => info.local.port = echo.identifier(),
             Socket::Probe(prober) => {
-                info.local = Endpoint { port: prober.port(), ..NOWHERE };
-                info.age = now.since(prober.requests().opened());
-                (info.receive_queue, info.send_queue) = prober.queued();
+                info.local.port = prober.port();
+                info.receive_queue = prober.answers();
             }
         }
         info

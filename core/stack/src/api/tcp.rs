@@ -1,15 +1,15 @@
 //! The TCP calls of applications: connections and listeners.
 
+use crate::api::{Calls, TcpSockets};
+use crate::demux::Name;
 use crate::environment::Environment;
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
 use crate::flows::{abort_flow, apply, sends_more_than_its_share};
 use crate::listen::Listener;
-use crate::network::Network;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
 use crate::quote;
-use crate::resources::Resources;
-use crate::socket::{Accepted, ListenerId, SocketId, TcpSocketId};
-use crate::sockets::{Socket, Sockets};
+use crate::socket::{Accepted, ListenerId, Refusal, SocketId, TcpSocketId};
+use crate::sockets::Socket;
 use crate::tcp::{TcpSocket, TcpSocketFlags, can_talk};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -23,38 +23,7 @@ use inhost_tcp::{Connection, SendHow};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{self, Flags, TcpHeader};
 
-/// Calls on TCP connections and listeners: see [`crate::Stack::tcp`].
-///
-/// ```
-/// use inhost_base::{Instant, Ipv4Addr};
-/// use inhost_event::Ignore;
-/// use inhost_stack::{ConnectOptions, Endpoint, ListenOptions, Stack, StackConfig};
-///
-/// let now = Instant::ZERO;
-/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-/// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-/// let listener = host.tcp().listen(here, ListenOptions::default(), now).unwrap();
-/// host.tcp().connect(here, ConnectOptions::default(), now, &mut Ignore).unwrap();
-/// host.timeout(now, &mut Ignore); // The handshake, over the loopback.
-/// assert!(host.tcp().accept(listener, now).unwrap().is_some());
-/// ```
-#[derive(Debug)]
-pub struct TcpSockets<'a> {
-    sockets: &'a mut Sockets,
-    network: &'a mut Network,
-    resources: &'a mut Resources,
-}
-
 impl<'a> TcpSockets<'a> {
-    #[inline]
-    pub(crate) fn new(
-        sockets: &'a mut Sockets,
-        network: &'a mut Network,
-        resources: &'a mut Resources,
-    ) -> TcpSockets<'a> {
-        TcpSockets { sockets, network, resources }
-    }
-
     /// Opens a connection to `remote`. Its SYN leaves with the next [`crate::Stack::transmit`];
     /// [`crate::Readiness::CONNECTED`] or [`crate::Readiness::ERROR`] reports the result.
     pub fn connect(
@@ -64,9 +33,65 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<TcpSocketId, ConnectError> {
-        let TcpSockets { sockets, network, resources } = self;
+        let Calls { sockets, network, resources, .. } = self;
         let env = &mut Environment::new(network, resources, now, sink);
-        connect(sockets, remote, options, env)
+        let ConnectOptions { local, link, source_route, tcp, fast_open, fast_open_without_cookie } = options;
+        // spec: RFC9293 MUST-46
+        if !can_talk(remote.address) || remote.port == 0 {
+            return Err(ConnectError::BadRemote);
+        }
+        // spec: RFC9293 MUST-43
+        // spec: RFC9293 MUST-44
+        let paths = env.paths_mut();
+        let path = match &source_route {
+            Some(route) => {
+                sockets.optional().path_by(paths, route, (local.address, remote.address), link, now)?
+            }
+            None => paths.route(remote.address, local.address, link, now)?,
+        };
+        if paths.is_broadcast(path.link, remote.address) {
+            return Err(ConnectError::BadRemote);
+        }
+        if sockets.is_full() {
+            return Err(ConnectError::TooManySockets);
+        }
+        let asked = local.port;
+        let (port, name_hash) = match asked {
+            0 => {
+                let chosen = sockets.choose_tcp_port(path.source, remote, env.resources().random_mut());
+                let (port, hash) = chosen.ok_or(ConnectError::NoPort)?;
+                (port, Some(hash))
+            }
+            port => (port, None),
+        };
+        let local = Endpoint { address: path.source, port };
+        let name = &Name::tcp(local, remote);
+        // Loopback traffic never crosses to another shard.
+        if path.link != LinkId(0) && !sockets.shares(name) {
+            return Err(ConnectError::NoPort);
+        }
+        if local == remote || !(asked == 0 || sockets.replace_time_wait(name, now, env.resources())) {
+            return Err(ConnectError::InUse);
+        }
+        let own = tcp.map(Arc::new);
+        let mut open = sockets.open(&path, name, now);
+        let key = sockets.next_tcp_id().ok_or(ConnectError::TooManySockets)?;
+        let mut flags = if link.is_some() { TcpSocketFlags::BOUND } else { TcpSocketFlags::default() };
+        if fast_open != FastOpenCall::Off {
+            let calls = sockets.listening_mut().fast_open();
+            calls.prepare(&mut open, remote.address, fast_open_without_cookie, now);
+            // What bears data may wait for it.
+            open.hold_syn = open.syn_data_mss > 0 && fast_open == FastOpenCall::OnFirstSend;
+            flags = if open.hold_syn { flags.union(TcpSocketFlags::DEFERRED) } else { flags };
+        }
+        let config = own.as_ref().unwrap_or(sockets.tcp_config());
+        let connection = Connection::connect(config, open, &mut env.tcp(key.key()));
+        let flow = TcpSocket::new(connection, &path, name, None, flags);
+        let key = sockets.add_flow(flow, name_hash, env.pool()).ok_or(ConnectError::TooManySockets)?;
+        sockets.set_route(key, source_route);
+        env.counters().connections_opened += 1;
+        sockets.reschedule(key, now);
+        Ok(key)
     }
 
     /// Opens a connection and sends as many of `bytes` as there is room for, as one step: the socket, and how many. With
@@ -79,9 +104,8 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(TcpSocketId, usize), ConnectError> {
-        let TcpSockets { sockets, network, resources } = self;
-        let env = &mut Environment::new(network, resources, now, sink);
-        let socket = connect(sockets, remote, options, env)?;
+        let Calls { sockets, network, resources, .. } = self;
+        let socket = TcpSockets::new(sockets, network, resources).connect(remote, options, now, sink)?;
         let sent = TcpSockets::new(sockets, network, resources).send(socket, bytes, now, sink);
         Ok((socket, sent.unwrap_or(0)))
     }
@@ -101,12 +125,12 @@ impl<'a> TcpSockets<'a> {
     pub fn listen(
         self,
         local: Endpoint,
-        options: ListenOptions,
+        mut options: ListenOptions,
         now: Instant,
     ) -> Result<ListenerId, ListenError> {
         self.resources.tick(now);
         let is_ours =
-            local.address.is_unspecified() || self.network.paths().is_local_or_tentative(local.address);
+            local.address.is_unspecified() || self.network.ip().paths().is_local_or_tentative(local.address);
         if !is_ours && !options.any_address {
             return Err(BindError::NotOurs);
         }
@@ -117,7 +141,7 @@ impl<'a> TcpSockets<'a> {
             port => port,
         };
         let local = Endpoint { port, ..local };
-        let tcp = options.tcp.clone().map_or_else(|| self.sockets.tcp_config().clone(), Arc::new);
+        let tcp = options.tcp.take().map_or_else(|| self.sockets.tcp_config().clone(), Arc::new);
         let listener = Listener::new(local, options, tcp, now);
         let SocketId(key) = self.sockets.bind(Socket::Listener(Box::new(listener)))?;
         Ok(ListenerId::of(key))
@@ -216,9 +240,9 @@ impl<'a> TcpSockets<'a> {
             &mut inhost_tcp::Environment<'_>,
         ) -> Result<usize, inhost_tcp::StreamError>,
     ) -> Result<usize, StreamError> {
-        let TcpSockets { sockets, network, resources } = self;
+        let Calls { sockets, network, resources, .. } = self;
         resources.tick(now);
-        if resources.pool().is_short_to_send() {
+        if resources.memory().pool().is_short_to_send() {
             sockets.held_tcp(socket)?;
             let env = &mut Environment::new(network, resources, now, sink);
             if sends_more_than_its_share(sockets, socket, env) {
@@ -325,84 +349,6 @@ impl<'a> TcpSockets<'a> {
         let flow = self.sockets.tcp_mut(socket);
         flow.is_some_and(|flow| flow.connection_mut().renumber(send_by, receive_by))
     }
-}
-
-/// Opens a connection: the path, the ports, the connection and its SYN's Fast Open option, the table.
-fn connect(
-    sockets: &mut Sockets,
-    remote: Endpoint,
-    options: ConnectOptions,
-    env: &mut Environment<'_>,
-) -> Result<TcpSocketId, ConnectError> {
-    let now = env.now();
-    let ConnectOptions { local, link, source_route, tcp, fast_open, fast_open_without_cookie } = options;
-    // spec: RFC9293 MUST-46
-    if !can_talk(remote.address) || remote.port == 0 {
-        return Err(ConnectError::BadRemote);
-    }
-    // spec: RFC9293 MUST-43
-    // spec: RFC9293 MUST-44
-    let paths = env.paths_mut();
-    let path = match &source_route {
-        Some(route) => {
-            sockets.optional().path_by(paths, route, (local.address, remote.address), link, now)?
-        }
-        None => paths.route(remote.address, local.address, link, now)?,
-    };
-    if paths.is_broadcast(path.link, remote.address) {
-        return Err(ConnectError::BadRemote);
-    }
-    if sockets.is_full() {
-        return Err(ConnectError::TooManySockets);
-    }
-    let asked = local.port;
-    let chosen = match asked {
-        0 => {
-            let chosen = sockets.choose_tcp_port(path.source, remote, env.resources().random_mut());
-            chosen.map(|(port, hash)| (port, Some(hash)))
-        }
-        port => Some((port, None)),
-    };
-    let (port, name_hash) = chosen.ok_or(ConnectError::NoPort)?;
-    let local = Endpoint { address: path.source, port };
-    // Loopback traffic never crosses to another shard.
-    if path.link != LinkId(0) && !sockets.shares(local, remote) {
-        return Err(ConnectError::NoPort);
-    }
-    if local == remote || !(asked == 0 || sockets.replace_time_wait(local, remote, now, env.resources())) {
-        return Err(ConnectError::InUse);
-    }
-    let own = tcp.map(Arc::new);
-    let mut open = sockets.open(&path, local, remote, now);
-    let key = sockets.next_tcp_id().ok_or(ConnectError::TooManySockets)?;
-    let mut flags = if link.is_some() { TcpSocketFlags::BOUND } else { TcpSocketFlags::default() };
-    if fast_open != FastOpenCall::Off {
-        let calls = sockets.listening_mut().fast_open();
-        calls.prepare(&mut open, remote.address, fast_open_without_cookie, now);
-        // What bears data may wait for it.
-        open.hold_syn = open.syn_data_mss > 0 && fast_open == FastOpenCall::OnFirstSend;
-        flags = if open.hold_syn { flags.union(TcpSocketFlags::DEFERRED) } else { flags };
-    }
-    let config = own.as_ref().unwrap_or(sockets.tcp_config());
-    let connection = Connection::connect(config, open, &mut env.tcp(key.key()));
-    let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
-    let key = sockets.add_flow(flow, name_hash, env.pool()).ok_or(ConnectError::TooManySockets)?;
-    sockets.set_route(key, source_route);
-    env.counters().connections_opened += 1;
-    sockets.reschedule(key, now);
-    Ok(key)
-}
-
-/// How a caller is refused whose SYN was held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Refusal {
-    /// As if no listener existed.
-    #[default]
-    Reset,
-    /// As if its SYN was lost: it tries again, and is held again.
-    Silence,
-    /// As a router says it that cannot reach the host (ICMP host unreachable).
-    Unreachable,
 }
 
 /// The packet of a held SYN for an ICMP error to quote: its IP header and TCP header, with their original lengths.

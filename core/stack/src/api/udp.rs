@@ -1,19 +1,17 @@
 //! The calls on UDP sockets (RFC 768), connected and unconnected, with checksums always on.
 
+use crate::api::UdpSockets;
 use crate::demux::unspecified_like;
 use crate::error::{BindError, DatagramError, SocketError};
-use crate::network::Network;
 use crate::options::UdpOptions;
 use crate::quote;
-use crate::resources::Resources;
-use crate::socket::{DatagramInfo, SendDatagrams, SocketId, UdpSocketId};
-use crate::sockets::{Socket, Sockets};
-use crate::udp::{LEAST_BYTES, MAX_GSO_DATAGRAMS, Outgoing, Udp};
+use crate::socket::{DatagramInfo, Outgoing, SendDatagrams, SocketId, UdpSocketId};
+use crate::sockets::Socket;
+use crate::udp::{LEAST_BYTES, MAX_GSO_DATAGRAMS, Udp};
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_event::Sink;
 use inhost_ip::Unreachable;
-use inhost_wire::Ecn;
 use inhost_wire::checksum::Sum;
 use inhost_wire::offload::segments;
 use inhost_wire::protocol;
@@ -21,40 +19,7 @@ use inhost_wire::udp::{self, UdpHeader};
 
 /// The most that a length field can say. Over IPv4 the IP header is counted with the datagram, over IPv6 not.
 const LONGEST_BYTES: usize = u16::MAX as usize;
-/// Calls on UDP sockets: see [`crate::Stack::udp`].
-///
-/// ```
-/// use inhost_base::{Endpoint, Instant, Ipv4Addr};
-/// use inhost_event::Ignore;
-/// use inhost_stack::{Stack, StackConfig, UdpOptions};
-///
-/// let now = Instant::ZERO;
-/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-/// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-/// let server = host.udp().bind(here, UdpOptions::default(), now).unwrap();
-/// let any_port = Endpoint::new(Ipv4Addr::LOCALHOST, 0);
-/// let client = host.udp().bind(any_port, UdpOptions::default(), now).unwrap();
-/// host.udp().send_to(client, b"ping", Some(here), None, now).unwrap();
-/// host.timeout(now, &mut Ignore); // Delivery over the loopback.
-/// let mut place = [0; 16];
-/// let info = host.udp().receive_from(server, &mut place, now).unwrap();
-/// assert_eq!(&place[..info.length_bytes], b"ping");
-/// ```
-#[derive(Debug)]
-pub struct UdpSockets<'a> {
-    sockets: &'a mut Sockets,
-    network: &'a mut Network,
-    resources: &'a mut Resources,
-}
-
-impl<'a> UdpSockets<'a> {
-    pub(crate) fn new(
-        sockets: &'a mut Sockets,
-        network: &'a mut Network,
-        resources: &'a mut Resources,
-    ) -> UdpSockets<'a> {
-        UdpSockets { sockets, network, resources }
-    }
+impl UdpSockets<'_> {
     /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
     /// 0 for one that the host chooses, and on an any-address socket for every port. A tentative address can be bound;
     /// datagrams are sent and received when duplicate address detection has passed.
@@ -91,7 +56,7 @@ impl<'a> UdpSockets<'a> {
             return Err(DatagramError::NoDestination);
         }
         let source = (!bound.address.is_unspecified()).then_some(bound.address);
-        let path = self.network.paths_mut().route(remote.address, source, link, now)?;
+        let path = self.network.ip_mut().paths_mut().route(remote.address, source, link, now)?;
         let local = Endpoint { address: path.source, port: bound.port };
         match self.sockets.connect_udp(socket, local, remote) {
             true => Ok(()),
@@ -170,8 +135,9 @@ impl<'a> UdpSockets<'a> {
         }
         let source = source_of(udp.local(), from, (options.any_address, udp.takes_group()))?;
         let address = (!source.address.is_unspecified()).then_some(source.address);
-        let path = self.network.paths_mut().route(destination.address, address, options.link, now)?;
-        if !options.broadcast && self.network.paths().is_broadcast(path.link, destination.address) {
+        let path =
+            self.network.ip_mut().paths_mut().route(destination.address, address, options.link, now)?;
+        if !options.broadcast && self.network.ip().paths().is_broadcast(path.link, destination.address) {
             return Err(DatagramError::Broadcast);
         }
         let is_whole = segment_bytes > 0 || (options.dont_fragment && !options.beyond_path_mtu);
@@ -180,12 +146,11 @@ impl<'a> UdpSockets<'a> {
             return Err(DatagramError::TooLong);
         }
         // A call that fails anyway does not report earlier errors.
-        if let Some(error) = udp.take_error() {
-            return Err(error);
-        }
+        udp.datagrams_mut().take_error()?;
         udp.await_room(bytes.len())?;
         let (source_port, ecn) = (source.port, how.ecn);
-        self.queue(socket, bytes, Outgoing { path, source_port, destination, segment_bytes, ecn }, now)
+        let datagram = Outgoing { source_port, segment_bytes, ecn, ..Outgoing::to(path, destination) };
+        self.queue(socket, bytes, datagram, now)
     }
     /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
     /// The socket is bound to its port at any address.
@@ -207,10 +172,9 @@ impl<'a> UdpSockets<'a> {
         }
         udp.await_room(bytes.len())?;
         let source_port = udp.local().port;
-        let path = self.network.paths().route_unaddressed(link)?;
+        let path = self.network.ip().paths().route_unaddressed(link)?;
         let destination = Endpoint { address: path.destination, port };
-        let (segment_bytes, ecn) = (0, Ecn::NotCapable);
-        self.queue(socket, bytes, Outgoing { path, source_port, destination, segment_bytes, ecn }, now)
+        self.queue(socket, bytes, Outgoing { source_port, ..Outgoing::to(path, destination) }, now)
     }
 
     /// Queues a datagram, or several for GSO.
@@ -221,19 +185,16 @@ impl<'a> UdpSockets<'a> {
         datagram: Outgoing,
         now: Instant,
     ) -> Result<(), DatagramError> {
-        let udp = self.sockets.held_udp_mut(socket)?;
-        let is_first = udp.is_idle();
-        let taken = self.resources.memory_mut().take_to_send(is_first, bytes.len().max(LEAST_BYTES));
-        let Some(mut payload) = taken else {
-            self.sockets.schedule_mut().wait_for_memory(socket.place(), now);
-            return Err(DatagramError::WouldBlock);
-        };
-        payload.append(bytes);
-        udp.push(payload, datagram);
-        if is_first {
-            self.sockets.schedule_mut().queue_sender(datagram.path.link, socket.place());
-        }
-        Ok(())
+        let room_bytes = bytes.len().max(LEAST_BYTES);
+        self.sockets.queue_datagram(
+            socket.into(),
+            (room_bytes, datagram),
+            now,
+            self.resources,
+            |_, payload| {
+                payload.append(bytes);
+            },
+        )
     }
 
     /// Receives the next datagram: as much of it as `into` has room for, and its addresses.
@@ -244,12 +205,12 @@ impl<'a> UdpSockets<'a> {
         now: Instant,
     ) -> Result<DatagramInfo, DatagramError> {
         self.resources.tick(now);
-        self.sockets.held_udp_mut(socket)?.receive(into, self.resources.pool_mut())
+        self.sockets.held_udp_mut(socket)?.datagrams_mut().receive(into, self.resources.pool_mut())
     }
 
     /// The datagram that [`UdpSockets::receive_from`] gives next, which stays; `None` when there is none.
     pub fn next_received(&self, socket: UdpSocketId) -> Option<DatagramInfo> {
-        self.sockets.held_udp(socket).ok()?.next_incoming().copied()
+        self.sockets.held_udp(socket).ok()?.datagrams().next_incoming().copied()
     }
     /// Datagrams that arrived for the socket and were dropped: its receive limit was reached, or memory was short.
     pub fn dropped(&self, socket: UdpSocketId) -> u64 {
@@ -258,7 +219,7 @@ impl<'a> UdpSockets<'a> {
     /// The error that waits to be reported, which counts as reported then.
     pub fn take_error(self, socket: UdpSocketId, now: Instant) -> Result<Option<DatagramError>, SocketError> {
         self.resources.tick(now);
-        Ok(self.sockets.held_udp_mut(socket)?.take_error())
+        Ok(self.sockets.held_udp_mut(socket)?.datagrams_mut().take_error().err())
     }
 
     /// Tells who sent a datagram `from` there `to` here that it is refused, by an ICMP error that quotes its headers. For
@@ -277,7 +238,7 @@ impl<'a> UdpSockets<'a> {
         sink: &mut dyn Sink,
     ) -> Result<(), DatagramError> {
         self.resources.tick(now);
-        let path = self.network.paths_mut().route(from.address, Some(to.address), None, now)?;
+        let path = self.network.ip_mut().paths_mut().route(from.address, Some(to.address), None, now)?;
         let mut header = [0; udp::LENGTH];
         let ports = UdpHeader { source_port: from.port, destination_port: to.port };
         ports.emit(from.address, to.address, 0, Sum::of(&[]), &mut header);
@@ -289,7 +250,7 @@ impl<'a> UdpSockets<'a> {
 
     fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
         address.is_multicast()
-            || self.network.paths().is_local_or_tentative(address)
+            || self.network.ip().paths().is_local_or_tentative(address)
             || (broadcast && self.network.is_broadcast_somewhere(address))
     }
 }

@@ -4,7 +4,7 @@ mod name;
 mod ports;
 mod share;
 
-pub(crate) use name::{ANY_ADDRESS, NOWHERE, Name, NameHash, binding, echo_binding, unspecified_like};
+pub(crate) use name::{ANY_ADDRESS, NOWHERE, Name, NameHash, binding, echo_binding, hash, unspecified_like};
 pub use ports::PortSelection;
-pub(crate) use ports::{Ephemeral, Identity, Tuple};
+pub(crate) use ports::{Ephemeral, Identity};
 pub use share::{Share, Steer};

@@ -12,6 +12,13 @@ pub(crate) struct Name {
     pub(crate) remote: Endpoint,
 }
 
+impl Name {
+    #[inline]
+    pub(crate) fn tcp(local: Endpoint, remote: Endpoint) -> Name {
+        Name { protocol: protocol::TCP, local, remote }
+    }
+}
+
 /// Added to a protocol number in the names of any-address bindings, so that they do not meet the others.
 pub(crate) const ANY_ADDRESS: u8 = 0x80;
 
@@ -58,7 +65,7 @@ impl NameHash {
 
 /// The words of a name as input of a keyed hash: two of IPv4, otherwise five.
 #[inline(always)]
-pub(super) fn hash(
+pub(crate) fn hash(
     name: &Name,
     short: impl FnOnce([u64; 2]) -> u64,
     long: impl FnOnce([u64; 5]) -> u64,

@@ -3,7 +3,6 @@
 use super::name::{Name, hash};
 use super::share::Share;
 use inhost_base::{Endpoint, Instant, IpAddr, Random, Sequence, SipKey};
-use inhost_wire::protocol;
 
 /// How ephemeral ports are chosen (RFC 6056 §3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,44 +42,9 @@ pub(crate) struct Identity {
     counters: [u16; COUNTERS],
 }
 
-/// A protocol, two endpoints with IPv6 addresses, and the inputs of a SYN cookie.
-const TUPLE_BYTES: usize = 1 + 2 * 18 + 9;
-
-/// The bytes of two endpoints, as input of a keyed hash.
-pub(crate) struct Tuple {
-    bytes: [u8; TUPLE_BYTES],
-    length: usize,
-}
-
-impl Tuple {
-    pub(crate) fn new(protocol: u8, local: Endpoint, remote: Endpoint) -> Tuple {
-        let mut tuple = Tuple { bytes: [0; TUPLE_BYTES], length: 0 };
-        tuple.push(&[protocol]);
-        tuple.push_address(local.address);
-        tuple.push(&local.port.to_le_bytes());
-        tuple.push_address(remote.address);
-        tuple.push(&remote.port.to_le_bytes());
-        tuple
-    }
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-    fn push_address(&mut self, address: IpAddr) {
-        match address {
-            IpAddr::V4(address) => self.push(&address.octets()),
-            IpAddr::V6(address) => self.push(&address.octets()),
-        }
-    }
-    pub(crate) fn push(&mut self, more: &[u8]) {
-        inhost_buf::copy(&mut self.bytes[self.length..], more);
-        self.length = (self.length + more.len()).min(self.bytes.len());
-    }
-}
-
 /// The keyed hash of a protocol and two ends.
-fn hash_of(key: &SipKey, protocol: u8, local: Endpoint, remote: Endpoint) -> u64 {
-    let name = Name { protocol, local, remote };
-    hash(&name, |words| key.secret_words(words), |words| key.secret_words(words))
+fn hash_of(key: &SipKey, name: &Name) -> u64 {
+    hash(name, |words| key.secret_words(words), |words| key.secret_words(words))
 }
 
 impl Identity {
@@ -95,13 +59,8 @@ impl Identity {
     // spec: RFC9293 MUST-8
     // spec: RFC9293 MUST-9
     // spec: RFC9293 SHLD-1
-    pub(crate) fn initial_sequence(
-        &self,
-        local: Endpoint,
-        remote: Endpoint,
-        now: Instant,
-    ) -> (Sequence, u32) {
-        let hash = hash_of(&self.sequence_key, protocol::TCP, local, remote);
+    pub(crate) fn initial_sequence(&self, name: &Name, now: Instant) -> (Sequence, u32) {
+        let hash = hash_of(&self.sequence_key, name);
         let clock = (now.as_micros() / 4) as u32;
         (Sequence(clock.wrapping_add(hash as u32)), (hash >> 32) as u32)
     }
@@ -121,7 +80,7 @@ impl Identity {
         let unspecified = IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED);
         let local = Endpoint { address: local.unwrap_or(unspecified), port: 0 };
         // The two hashes of algorithm 4 are the halves of one.
-        let hash = hash_of(&self.port_key, 0, local, remote);
+        let hash = hash_of(&self.port_key, &Name { protocol: 0, local, remote });
         let offset = hash as u32;
         let counter = match selection {
             PortSelection::DoubleHash => (hash >> 32) as usize % COUNTERS,
@@ -165,8 +124,9 @@ mod tests {
     #[test]
     fn initial_sequence_numbers_follow_the_clock_for_the_same_ends_and_nothing_else() {
         let identity = Identity::new(&mut Random::from_number(1));
-        let at =
-            |local, remote, millis| identity.initial_sequence(local, remote, Instant::from_millis(millis));
+        let at = |local, remote, millis| {
+            identity.initial_sequence(&Name::tcp(local, remote), Instant::from_millis(millis))
+        };
         let (first, offset) = at(end(1, 1000), end(2, 23), 0);
         let (later, same_offset) = at(end(1, 1000), end(2, 23), 4000);
         assert_eq!(later.since(first), 1_000_000, "250,000 a second");
@@ -174,7 +134,7 @@ mod tests {
         let others: HashSet<u32> = (0..200).map(|port| at(end(1, port), end(2, 23), 0).0.0).collect();
         assert_eq!(others.len(), 200);
         let stranger = Identity::new(&mut Random::from_number(2));
-        assert_ne!(stranger.initial_sequence(end(1, 1000), end(2, 23), Instant::ZERO).0, first);
+        assert_ne!(stranger.initial_sequence(&Name::tcp(end(1, 1000), end(2, 23)), Instant::ZERO).0, first);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! another: an ephemeral port belongs to one shard, which uses no others, and for any other port the two endpoints are
 //! hashed. The hash is keyed, so that peers cannot direct flows at one shard.
 
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_wire::ethernet::{EtherType, EthernetView};
 use inhost_wire::{arp, ipv4, ipv6, protocol};
 
@@ -73,7 +74,7 @@ impl Share {
     #[inline]
     fn steer_v4(&self, packet: &[u8]) -> Steer {
         let Ok(view) = ipv4::Ipv4View::new(packet) else { return Steer::Here };
-        let ends = u64::from(u32::from(view.source())) << 32 | u64::from(u32::from(view.destination()));
+        let ends = ends_v4(view.source(), view.destination());
         match (view.protocol(), view.is_fragment()) {
             (protocol::TCP, true) => Steer::Nobody,
             (protocol::UDP, true) => self.by_hash(ends, u64::from(view.identification())),
@@ -86,9 +87,7 @@ impl Share {
     fn steer_v6(&self, packet: &[u8]) -> Steer {
         let Ok(view) = ipv6::Ipv6View::new(packet) else { return Steer::Here };
         let Ok(upper) = ipv6::walk(&view) else { return Steer::Here };
-        let (source, destination) = (u128::from(view.source()), u128::from(view.destination()));
-        let both = source ^ destination.rotate_left(64);
-        let ends = (both >> 64) as u64 ^ (both as u64).rotate_left(32);
+        let ends = ends_v6(view.source(), view.destination());
         let payload = packet.get(upper.offset..).unwrap_or(&[]);
         match (upper.protocol, upper.fragment) {
             (protocol::TCP, Some(_)) => Steer::Nobody,
@@ -122,27 +121,30 @@ impl Share {
         if shard == self.index { Steer::Here } else { Steer::To(shard) }
     }
     /// Whether a packet from `remote` to `local` belongs here.
-    pub fn has(&self, local: inhost_base::Endpoint, remote: inhost_base::Endpoint) -> bool {
-        let mut packet = [0; ipv6::LENGTH + 4];
-        let length = match (remote.address, local.address) {
-            (inhost_base::IpAddr::V4(source), inhost_base::IpAddr::V4(destination)) => {
-                ipv4::Ipv4Header::new(source, destination, protocol::TCP, 4).emit(&mut packet)
-            }
-            (inhost_base::IpAddr::V6(source), inhost_base::IpAddr::V6(destination)) => {
-                ipv6::Ipv6Header::new(source, destination, protocol::TCP, 4).emit(&mut packet)
-            }
+    pub fn has(&self, local: Endpoint, remote: Endpoint) -> bool {
+        let ends = match (remote.address, local.address) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => ends_v4(source, destination),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => ends_v6(source, destination),
             _ => return false,
         };
         let ports = u32::from(remote.port) << 16 | u32::from(local.port);
-        if let Some(place) = packet.get_mut(length..length + 4) {
-            place.copy_from_slice(&ports.to_be_bytes());
-        }
-        self.steer(false, packet.get(..length + 4).unwrap_or(&[])) == Steer::Here
+        self.by_ports(ends, &ports.to_be_bytes()) == Steer::Here
     }
 }
 
 /// Spreads a small number over a word: 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Both addresses of a packet in a word.
+#[inline]
+fn ends_v4(source: Ipv4Addr, destination: Ipv4Addr) -> u64 {
+    u64::from(u32::from(source)) << 32 | u64::from(u32::from(destination))
+}
+
+fn ends_v6(source: Ipv6Addr, destination: Ipv6Addr) -> u64 {
+    let both = u128::from(source) ^ u128::from(destination).rotate_left(64);
+    (both >> 64) as u64 ^ (both as u64).rotate_left(32)
+}
 
 /// A neighbour's answer may concern any shard.
 fn steer_arp(packet: &[u8]) -> Steer {
@@ -156,7 +158,6 @@ fn steer_arp(packet: &[u8]) -> Steer {
 mod tests {
     use super::*;
     use crate::options::StackConfig;
-    use inhost_base::{Endpoint, Ipv4Addr, Ipv6Addr};
 
     fn shares(count: u16) -> Vec<Share> {
         StackConfig::default().shares(count, [7, 9]).iter().filter_map(|config| config.share).collect()

@@ -18,7 +18,7 @@ const LOOKED_AT: usize = 64;
 pub(crate) fn close_flow(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
     sockets.schedule_mut().cancel_notice(key.place());
     let Some(flow) = sockets.tcp(key) else { return };
-    if flow.is_over() {
+    if flow.connection().state() == TcpState::Closed {
         return sockets.reap(key, env.resources());
     }
     let has_optional = flow.has(TcpSocketFlags::OPTIONAL_STATE);
@@ -83,7 +83,7 @@ pub(crate) fn abort_flow(sockets: &mut Sockets, key: TcpSocketId, env: &mut Envi
     let Some(flow) = sockets.tcp_mut(key) else { return };
     let outcome = flow.connection_mut().abort(&mut env.tcp(key.key()));
     if let Some(reply) = outcome.reset {
-        env.reset(flow.path(), flow.local(), flow.remote(), reply);
+        env.reset(flow.path(), &flow.name(), reply);
     }
     if outcome.changes.intersects(Changes::ENDED) {
         sockets.ended(key, env.now(), env.sink());

@@ -41,7 +41,7 @@ fn refuse(sockets: &Sockets, key: TcpSocketId, outcome: &Outcome, env: &mut Envi
         env.drop_frame(flow.link(), why);
     }
     if let Some(reply) = outcome.reset {
-        env.reset(flow.path(), flow.local(), flow.remote(), reply);
+        env.reset(flow.path(), &flow.name(), reply);
     }
 }
 
@@ -56,13 +56,7 @@ fn tell(sockets: &mut Sockets, key: TcpSocketId, changes: Changes, env: &mut Env
     if changes.intersects(Changes::SUSPECT | Changes::CONNECTED | Changes::ENDED) {
         tell_rare(sockets, key, changes, env);
     }
-    let told = Changes::READABLE
-        | Changes::WRITABLE
-        | Changes::CONNECTED
-        | Changes::PEER_CLOSED
-        | Changes::URGENT
-        | Changes::ERROR
-        | Changes::CLOSED;
+    let told = Changes::all().difference(Changes::REACHED | Changes::SUSPECT | Changes::ENDED);
     if changes.intersects(told) {
         let Some(flow) = sockets.tcp(key) else { return };
         let waits = flow.has(TcpSocketFlags::AWAITS_DATA);

@@ -10,7 +10,6 @@ use inhost_base::{LinkId, Sequence};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_tcp::{Ecn, Header, Outcome};
-use inhost_wire::protocol;
 use inhost_wire::tcp::Flags;
 
 /// Gives a segment to its connection and applies the outcome.
@@ -69,8 +68,8 @@ pub(crate) fn yield_time_wait(
     if !flow.connection().receiver().yields_to(header) {
         return None;
     }
-    let (least, local) = (flow.connection().sender().successor(), flow.local());
-    sockets.find_binding(env.paths(), protocol::TCP, link, local)?;
+    let (least, name) = (flow.connection().sender().successor(), flow.name());
+    sockets.find_binding(env.paths(), link, &name)?;
     if sockets.tcp(key)?.has(TcpSocketFlags::ORPHAN) {
         sockets.reap(key, env.resources());
     } else {

@@ -1,8 +1,7 @@
 //! An echo socket: its identifier and its queues.
 
 use crate::error::{DatagramError, SocketError};
-use crate::icmp::requests::Requests;
-use crate::socket::{EchoInfo, Packets, Readiness, SocketOption};
+use crate::socket::{DatagramInfo, Datagrams, EchoInfo, Readiness, SocketOption};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
 use inhost_event::Drop;
@@ -17,34 +16,24 @@ const INCOMING_BYTES: usize = 256 << 10;
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Echo {
     identifier: u16,
-    incoming: Packets<EchoInfo>,
-    requests: Requests,
+    /// Requests, by sequence number in place of a port, and answers.
+    datagrams: Datagrams,
     /// Broadcast destinations are allowed.
     broadcast: bool,
 }
 
 impl Echo {
     pub(crate) fn new(identifier: u16, now: Instant) -> Echo {
-        let (incoming, requests) = (Packets::new(), Requests::new(QUEUED, now));
-        Echo { identifier, incoming, requests, broadcast: false }
-    }
-    /// Calls `act` with each packet of a thawed socket, and checks the socket.
-    #[cfg(feature = "freeze")]
-    pub(crate) fn thaw(
-        &mut self,
-        act: inhost_buf::freeze::ThawPacket<'_>,
-    ) -> Result<(), inhost_base::freeze::Invalid> {
-        self.incoming.thaw(&mut *act)?;
-        self.requests.thaw(act)
+        Echo { identifier, datagrams: Datagrams::new(QUEUED, QUEUED, now), broadcast: false }
     }
     pub(crate) fn identifier(&self) -> u16 {
         self.identifier
     }
-    pub(crate) fn requests(&self) -> &Requests {
-        &self.requests
+    pub(crate) fn datagrams(&self) -> &Datagrams {
+        &self.datagrams
     }
-    pub(crate) fn requests_mut(&mut self) -> &mut Requests {
-        &mut self.requests
+    pub(crate) fn datagrams_mut(&mut self) -> &mut Datagrams {
+        &mut self.datagrams
     }
     /// Whether broadcast destinations are allowed.
     pub(crate) fn broadcast(&self) -> bool {
@@ -54,32 +43,21 @@ impl Echo {
     pub(crate) fn deliver(
         &mut self,
         packet: &mut Packet,
-        info: EchoInfo,
+        info: DatagramInfo,
         share: Option<usize>,
     ) -> Result<(), Drop> {
-        let pinned = self.incoming.capacity_bytes() + packet.capacity();
-        let most = share.unwrap_or(INCOMING_BYTES).min(INCOMING_BYTES);
-        if !self.incoming.is_empty() && (self.incoming.len() >= QUEUED || pinned > most) {
-            return Err(Drop::QueueFull);
-        }
-        self.incoming.push(packet.take(), info);
+        let limit_bytes = share.unwrap_or(INCOMING_BYTES).min(INCOMING_BYTES);
+        self.datagrams.admits(packet.capacity(), limit_bytes, None)?;
+        self.datagrams.deliver(packet.take(), info);
         Ok(())
     }
     /// Takes the next answer for the application: as much of its data as `into` has room for.
     pub(crate) fn receive(&mut self, into: &mut [u8], pool: &mut Pool) -> Result<EchoInfo, DatagramError> {
-        self.requests.take_error()?;
-        self.incoming.read(into, pool).ok_or(DatagramError::WouldBlock)
+        let DatagramInfo { length_bytes, from, hop_limit, .. } = self.datagrams.receive(into, pool)?;
+        Ok(EchoInfo { length_bytes, from: from.address, sequence: from.port, hop_limit })
     }
     pub(crate) fn readiness(&self) -> Readiness {
-        self.requests.readiness(!self.incoming.is_empty())
-    }
-    /// Memory that it pins.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.incoming.capacity_bytes() + self.requests.held_bytes()
-    }
-    /// Bytes that wait for the application, and for the link.
-    pub(crate) fn queued_bytes(&self) -> (usize, usize) {
-        (self.incoming.bytes(), self.requests.queued_bytes())
+        self.datagrams.readiness(false, self.datagrams.takes_request())
     }
     pub(crate) fn set_option(&mut self, option: SocketOption) -> Result<(), SocketError> {
         match option {
@@ -87,9 +65,5 @@ impl Echo {
             _ => return Err(SocketError::WrongKind),
         }
         Ok(())
-    }
-    pub(crate) fn clear(mut self, pool: &mut Pool) {
-        self.incoming.clear(pool);
-        self.requests.clear(pool);
     }
 }

@@ -2,9 +2,7 @@
 
 mod echo_socket;
 mod probe_socket;
-mod requests;
 
 pub(crate) use echo_socket::Echo;
 pub(crate) use probe_socket::{CALL_PORTS, Prober};
 pub use probe_socket::{Probe, ProbeAnswer, ProbeMethod, ProbeNews};
-pub(crate) use requests::{Request, Requests};

@@ -2,11 +2,9 @@
 
 use crate::demux::{Name, binding, echo_binding};
 use crate::error::DatagramError;
-use crate::icmp::requests::{Request, Requests};
-use crate::socket::Readiness;
+use crate::socket::{Datagrams, Outgoing, Readiness};
 use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Sequence};
-use inhost_buf::Pool;
 use inhost_ip::{ErrorKind, Path};
 use inhost_tcp::Header;
 use inhost_wire::checksum::Sum;
@@ -98,59 +96,52 @@ pub(crate) struct Prober {
     port: u16,
     /// Initial sequence number of SYN probes, unpredictable.
     sequence: Sequence,
-    incoming: VecDeque<ProbeAnswer>,
+    answers: VecDeque<ProbeAnswer>,
     /// Its probes, by their numbers as far as answers can tell these.
-    requests: Requests,
+    datagrams: Datagrams,
 }
 
 impl Prober {
     pub(crate) fn new(method: ProbeMethod, port: u16, sequence: Sequence, now: Instant) -> Prober {
-        Prober { method, port, sequence, incoming: VecDeque::new(), requests: Requests::new(QUEUED, now) }
-    }
-    /// Calls `act` with each packet of a thawed socket, and checks the socket.
-    #[cfg(feature = "freeze")]
-    pub(crate) fn thaw(
-        &mut self,
-        act: inhost_buf::freeze::ThawPacket<'_>,
-    ) -> Result<(), inhost_base::freeze::Invalid> {
-        self.requests.thaw(act)
+        let datagrams = Datagrams::new(QUEUED, QUEUED, now);
+        Prober { method, port, sequence, answers: VecDeque::new(), datagrams }
     }
     /// The identifier or source port of all probes, or the first port that calls come from.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
-    pub(crate) fn requests(&self) -> &Requests {
-        &self.requests
+    pub(crate) fn datagrams(&self) -> &Datagrams {
+        &self.datagrams
     }
-    pub(crate) fn requests_mut(&mut self) -> &mut Requests {
-        &mut self.requests
+    pub(crate) fn datagrams_mut(&mut self) -> &mut Datagrams {
+        &mut self.datagrams
     }
     /// A probe as a request.
-    pub(crate) fn request(&self, probe: &Probe, path: Path) -> Request {
+    pub(crate) fn request(&self, probe: &Probe, path: Path) -> Outgoing {
         // The number, as far as its answer can tell it.
         let number = match self.method {
             ProbeMethod::Call { .. } => probe.number % CALL_PORTS,
             ProbeMethod::Echo | ProbeMethod::Datagram { .. } => probe.number,
         };
-        Request { path, number, hop_limit: Some(probe.hop_limit) }
+        Outgoing { hop_limit: Some(probe.hop_limit), ..Outgoing::request(path, number) }
     }
     /// Takes an answer; false when there is no room for it.
     pub(crate) fn deliver(&mut self, answer: ProbeAnswer) -> bool {
-        let has_room = self.incoming.len() < QUEUED;
+        let has_room = self.answers.len() < QUEUED;
         if has_room {
-            self.incoming.push_back(answer);
+            self.answers.push_back(answer);
         }
         has_room
     }
     /// Takes the next answer for the application.
     pub(crate) fn receive(&mut self) -> Result<ProbeAnswer, DatagramError> {
-        self.requests.take_error()?;
-        self.incoming.pop_front().ok_or(DatagramError::WouldBlock)
+        self.datagrams.take_error()?;
+        self.answers.pop_front().ok_or(DatagramError::WouldBlock)
     }
     /// The number of the probe that `quoted` is, if it was sent.
     pub(crate) fn sent_number(&self, quoted: &Quoted, now: Instant) -> Option<u16> {
         self.quoted_number(quoted).filter(|&number| {
-            self.requests.recent().has(Endpoint { address: quoted.destination, port: number }, now)
+            self.datagrams.recent().has(Endpoint { address: quoted.destination, port: number }, now)
         })
     }
     /// The result of a SYN probe, from the segment that answers it from port `other` to port `own`.
@@ -167,18 +158,11 @@ impl Prober {
         Some((number, news))
     }
     pub(crate) fn readiness(&self) -> Readiness {
-        self.requests.readiness(!self.incoming.is_empty())
+        self.datagrams.readiness(!self.answers.is_empty(), self.datagrams.takes_request())
     }
-    /// Memory that it pins.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.requests.held_bytes()
-    }
-    /// Answers that wait for the application, and bytes that wait for the link.
-    pub(crate) fn queued(&self) -> (usize, usize) {
-        (self.incoming.len(), self.requests.queued_bytes())
-    }
-    pub(crate) fn clear(self, pool: &mut Pool) {
-        self.requests.clear(pool);
+    /// Answers that wait for the application.
+    pub(crate) fn answers(&self) -> usize {
+        self.answers.len()
     }
     /// Its name in the table of bindings.
     pub(crate) fn binding(&self) -> Name {
@@ -208,7 +192,7 @@ impl Prober {
     /// Whether `quoted` was sent just now.
     pub(crate) fn has_sent_recently(&self, quoted: &Quoted, now: Instant) -> bool {
         self.quoted_number(quoted).is_some_and(|number| {
-            self.requests.recent().has_recent(Endpoint { address: quoted.destination, port: number }, now)
+            self.datagrams.recent().has_recent(Endpoint { address: quoted.destination, port: number }, now)
         })
     }
     /// The number of the probe that went from port `own` to port `other`.

@@ -1,18 +1,19 @@
 //! The direct path of a TCP segment to its connection or listener, from any packet without IP options or fragments that
 //! the fast path leaves. It skips the steps of IP whose result is known.
 
+use crate::demux::Name;
 use crate::flows::{IncomingSyn, apply, flow_segment};
 use crate::input::fast::is_good;
-use crate::input::{Reception, count_frame};
+use crate::input::{Reception, count_frame, name_of};
 use crate::socket::{AnySocketId, ListenerId, TcpSocketId};
 use crate::sockets::Target;
 use crate::tcp::{TcpSocketFlags, can_talk};
-use inhost_base::{Endpoint, LinkId};
+use inhost_base::LinkId;
 use inhost_buf::{Checksum, Packet};
 use inhost_ip::Datagram;
 use inhost_wire::packet::TcpPacket;
 use inhost_wire::protocol;
-use inhost_wire::tcp::{Flags, TcpHeader};
+use inhost_wire::tcp::Flags;
 
 impl Reception<'_> {
     /// Takes a frame that came in on the link, where the fast path may have found already `whose` it is. False leaves the
@@ -58,13 +59,15 @@ impl Reception<'_> {
                 }
                 let header = direct.tcp.header();
                 let datagram = datagram_of(link, &direct);
-                let Some(listener) = self.called(&header, &datagram) else { return false };
+                let name = name_of(&datagram, header.source_port, header.destination_port);
+                let Some(listener) = self.called(&name, link) else { return false };
                 if !self.env.network_mut().ip_mut().receives_directly(packet.bytes(), at, &datagram) {
                     return false;
                 }
                 self.arrived(packet, from, to);
                 let call = IncomingSyn {
                     listener,
+                    name: &name,
                     header: &header,
                     datagram: &datagram,
                     least_sequence: None,
@@ -90,13 +93,12 @@ impl Reception<'_> {
         })
     }
     /// The listener that a SYN calls. Other segments without a connection are left to the slow path.
-    fn called(&mut self, header: &TcpHeader, datagram: &Datagram) -> Option<ListenerId> {
-        let has_ports = header.source_port != 0 && header.destination_port != 0;
-        if !has_ports || !can_talk(datagram.source) {
+    fn called(&mut self, name: &Name, link: LinkId) -> Option<ListenerId> {
+        let has_ports = name.local.port != 0 && name.remote.port != 0;
+        if !has_ports || !can_talk(name.remote.address) {
             return None;
         }
-        let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        match self.sockets.find_binding(self.env.paths(), protocol::TCP, datagram.link, local)? {
+        match self.sockets.find_binding(self.env.paths(), link, name)? {
             AnySocketId::Listener(listener) => Some(listener),
             _ => None,
         }

@@ -1,5 +1,6 @@
 //! The slow path of input: through IP to the transport.
 
+use crate::demux::Name;
 use crate::input::{Reception, count_frame};
 use crate::sockets::Socket;
 use inhost_base::{Endpoint, LinkId};
@@ -71,13 +72,12 @@ impl Reception<'_> {
     // spec: RFC9293 MUST-54
     // spec: RFC1122 3.2.2.1-3
     fn network_error(&mut self, error: &TransportError) {
-        let (local, remote) = ends(&error.quoted);
         if self.probe_error(error) {
             return;
         }
         let done = match error.quoted.protocol {
-            protocol::TCP => self.tcp_error(error, local, remote),
-            protocol::UDP => self.udp_error(error, local, remote),
+            protocol::TCP => self.tcp_error(error, &quoted_name(&error.quoted)),
+            protocol::UDP => self.udp_error(error, &quoted_name(&error.quoted)),
             protocol::ICMPV4 | protocol::ICMPV6 => self.echo_error(error),
             _ => Err(Drop::UnknownProtocol),
         };
@@ -98,31 +98,32 @@ impl Reception<'_> {
     /// Whether a packet like the quoted one has left within the last seconds.
     fn was_sent_recently(&mut self, link: LinkId, quoted: &Quoted) -> bool {
         let now = self.env.now();
-        let (local, remote) = ends(quoted);
+        let name = quoted_name(quoted);
         let sockets = &mut *self.sockets;
         let found = match quoted.protocol {
             protocol::ICMPV4 | protocol::ICMPV6 => sockets.find_echo(quoted.source_port).map(Into::into),
-            protocol::TCP => sockets.find_tcp(local, remote).map(Into::into),
-            protocol::UDP => sockets.find_connected_udp(local, remote).map(Into::into),
+            protocol::TCP => sockets.find_tcp(&name).map(Into::into),
+            protocol::UDP => sockets.find_connected_udp(&name).map(Into::into),
             _ => None,
         };
         let paths = self.env.paths();
-        let found =
-            found.or_else(|| sockets.find_binding(paths, quoted.protocol, link, local).map(Into::into));
+        let found = found.or_else(|| sockets.find_binding(paths, link, &name).map(Into::into));
         match found.and_then(|found| sockets.any(found)) {
             Some(Socket::Tcp(flow)) => quoted
                 .tcp_sequence
                 .is_some_and(|sequence| flow.connection().sender().was_sent_lately(sequence)),
-            Some(Socket::Udp(udp)) => udp.recent().has_recent(remote, now),
-            Some(Socket::Echo(echo)) => echo.requests().recent().has_recent(remote, now),
             Some(Socket::Probe(prober)) => prober.has_sent_recently(quoted, now),
-            Some(Socket::Listener(_)) | None => false,
+            Some(socket) => socket.datagrams().is_some_and(|sent| sent.recent().has_recent(name.remote, now)),
+            None => false,
         }
     }
 }
 
 /// Our end and the other of a packet that was ours.
-pub(super) fn ends(quoted: &Quoted) -> (Endpoint, Endpoint) {
-    let local = Endpoint { address: quoted.source, port: quoted.source_port };
-    (local, Endpoint { address: quoted.destination, port: quoted.destination_port })
+pub(super) fn quoted_name(quoted: &Quoted) -> Name {
+    Name {
+        protocol: quoted.protocol,
+        local: Endpoint { address: quoted.source, port: quoted.source_port },
+        remote: Endpoint { address: quoted.destination, port: quoted.destination_port },
+    }
 }

@@ -1,22 +1,23 @@
 //! Echo replies, answers to probes, and ICMP errors about either.
 
+use crate::demux::Name;
 use crate::error::DatagramError;
 use crate::icmp::{ProbeAnswer, ProbeNews};
 use crate::input::Reception;
-use crate::input::frame::ends;
-use crate::socket::{AnySocketId, EchoInfo, ProbeSocketId};
+use crate::input::frame::quoted_name;
+use crate::socket::{AnySocketId, DatagramInfo, ProbeSocketId};
 use inhost_base::{Endpoint, LinkId};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_ip::{EchoReply, TransportError};
 use inhost_tcp::Header;
-use inhost_wire::protocol;
+use inhost_wire::{Ecn, protocol};
 
 impl Reception<'_> {
     /// Takes the answer to an echo request.
     pub(super) fn echo_input(&mut self, reply: &EchoReply, packet: &mut Packet) -> Result<(), Drop> {
-        let EchoReply { source, sequence, hop_limit, .. } = *reply;
-        match self.sockets.find_echo(reply.identifier) {
+        let EchoReply { link, source, destination, identifier, sequence, hop_limit } = *reply;
+        match self.sockets.find_echo(identifier) {
             None => Err(Drop::NoSocket),
             Some(AnySocketId::Probe(id)) => {
                 let news = ProbeNews::Answered;
@@ -24,7 +25,10 @@ impl Reception<'_> {
                 Ok(())
             }
             Some(AnySocketId::Echo(id)) => {
-                let info = EchoInfo { length_bytes: packet.len(), from: source, sequence, hop_limit };
+                let from = Endpoint { address: source, port: sequence };
+                let to = Endpoint { address: destination, port: identifier };
+                let (length_bytes, ecn) = (packet.len(), Ecn::NotCapable);
+                let info = DatagramInfo { length_bytes, from, to, link, hop_limit, ecn };
                 let share = self.share_bytes();
                 self.sockets.echo_mut(id).ok_or(Drop::QueueFull)?.deliver(packet, info, share)?;
                 self.sockets.notify(id.into());
@@ -39,11 +43,11 @@ impl Reception<'_> {
             return Err(Drop::NoSocket);
         };
         let Some(echo) = self.sockets.echo_mut(key) else { return Err(Drop::NoSocket) };
-        let (_, request) = ends(&error.quoted);
-        if !echo.requests().recent().has(request, self.env.now()) {
+        let request = quoted_name(&error.quoted).remote;
+        if !echo.datagrams().recent().has(request, self.env.now()) {
             return Err(Drop::NotCredible);
         }
-        echo.requests_mut().set_error(DatagramError::Unreachable(error.kind));
+        echo.datagrams_mut().set_error(DatagramError::Unreachable(error.kind));
         self.sockets.notify(key.into());
         Ok(())
     }
@@ -55,36 +59,29 @@ impl Reception<'_> {
         }
     }
     /// Takes a datagram in answer to a probe; false when no socket sent one there.
-    pub(super) fn probe_answered_by_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> bool {
-        let found = self.sockets.find_binding(self.env.paths(), protocol::UDP, link, local);
+    pub(super) fn probe_answered_by_udp(&mut self, link: LinkId, name: &Name) -> bool {
+        let found = self.sockets.find_binding(self.env.paths(), link, name);
         let Some(AnySocketId::Probe(key)) = found else { return false };
         let Some(prober) = self.sockets.probe(key) else { return false };
-        let Some(number) = prober.number_of(local.port, remote.port) else { return false };
-        let (to, from) = (remote.address, remote.address);
+        let Some(number) = prober.number_of(name.local.port, name.remote.port) else { return false };
+        let (to, from) = (name.remote.address, name.remote.address);
         self.probe_answered(key, ProbeAnswer { number, to, from, news: ProbeNews::Answered });
         true
     }
     /// Takes the answer to a call that was a probe.
-    pub(super) fn probe_answered_by_tcp(
-        &mut self,
-        id: ProbeSocketId,
-        header: &Header,
-        local: Endpoint,
-        remote: Endpoint,
-    ) {
+    pub(super) fn probe_answered_by_tcp(&mut self, id: ProbeSocketId, header: &Header, name: &Name) {
         let Some(prober) = self.sockets.probe(id) else { return };
-        if let Some((number, news)) = prober.call_answer(header, local.port, remote.port) {
-            let (to, from) = (remote.address, remote.address);
+        if let Some((number, news)) = prober.call_answer(header, name.local.port, name.remote.port) {
+            let (to, from) = (name.remote.address, name.remote.address);
             self.probe_answered(id, ProbeAnswer { number, to, from, news });
         }
     }
     /// Takes an error about a probe; false when it is about none.
     pub(super) fn probe_error(&mut self, error: &TransportError) -> bool {
         let quoted = &error.quoted;
-        let (local, _) = ends(quoted);
         let found = match quoted.protocol {
             protocol::ICMPV4 | protocol::ICMPV6 => self.sockets.find_echo(quoted.source_port),
-            number => self.sockets.find_binding(self.env.paths(), number, error.link, local),
+            _ => self.sockets.find_binding(self.env.paths(), error.link, &quoted_name(quoted)),
         };
         let Some(AnySocketId::Probe(key)) = found else { return false };
         let Some(prober) = self.sockets.probe(key) else { return false };

@@ -1,11 +1,13 @@
 //! Input: a batch of received frames, on the fast path, the direct path or the slow path.
 
+use crate::demux::Name;
 use crate::environment::Environment;
 use crate::socket::TcpSocketId;
 use crate::sockets::Sockets;
-use inhost_base::LinkId;
+use inhost_base::{Endpoint, LinkId};
 use inhost_buf::{Batch, Packet, Slices};
 use inhost_event::{Drop, Event, FrameReceived, Mask};
+use inhost_ip::Datagram;
 use inhost_tcp::Outcome;
 use inhost_wire::ipv4;
 use inhost_wire::packet::NextSegment;
@@ -138,5 +140,14 @@ fn opens_or_closes(packet: &Packet) -> bool {
     match packet.bytes() {
         [0x45, rest @ ..] => rest.get(FLAGS_AT - 1).is_some_and(|bits| bits & flags != 0),
         _ => false,
+    }
+}
+
+/// The flow that a datagram belongs to.
+fn name_of(datagram: &Datagram, source_port: u16, destination_port: u16) -> Name {
+    Name {
+        protocol: datagram.protocol,
+        local: Endpoint { address: datagram.destination, port: destination_port },
+        remote: Endpoint { address: datagram.source, port: source_port },
     }
 }

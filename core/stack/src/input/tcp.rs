@@ -1,16 +1,15 @@
 //! TCP segments on the slow path, and ICMP errors about segments.
 
+use crate::demux::Name;
 use crate::flows::{IncomingSyn, apply, flow_input, yield_time_wait};
-use crate::input::Reception;
+use crate::input::{Reception, name_of};
 use crate::socket::{AnySocketId, TcpSocketId};
 use crate::sockets::Target;
 use crate::tcp::{TcpSocket, TcpSocketFlags, can_talk, segment_limit};
-use inhost_base::Endpoint;
 use inhost_buf::Packet;
 use inhost_event::{Drop, Layer};
 use inhost_ip::{Datagram, ErrorKind, TransportError};
 use inhost_tcp::{ConnectionError, NetworkError, ResetReply, SoftError};
-use inhost_wire::protocol;
 use inhost_wire::tcp::{Segment, TcpView};
 
 impl Reception<'_> {
@@ -39,12 +38,11 @@ impl Reception<'_> {
         if header.source_port == 0 || header.destination_port == 0 {
             return Err(Drop::Malformed);
         }
-        let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        let remote = Endpoint { address: datagram.source, port: header.source_port };
+        let name = name_of(datagram, header.source_port, header.destination_port);
         packet.trim_front(header_bytes);
 
-        let is_it = |flow: &TcpSocket| (flow.local(), flow.remote()) == (local, remote);
-        let whose = self.sockets.find_segment(self.sockets.last_flow(), is_it, || (local, remote));
+        let is_it = |flow: &TcpSocket| flow.name() == name;
+        let whose = self.sockets.find_segment(self.sockets.last_flow(), is_it, || name);
         let (mut least_sequence, mut name_hash) = (None, None);
         match whose {
             Target::None(hash) => name_hash = Some(hash),
@@ -57,32 +55,34 @@ impl Reception<'_> {
                 }
             }
         }
-        match self.sockets.find_binding(self.env.paths(), protocol::TCP, datagram.link, local) {
+        match self.sockets.find_binding(self.env.paths(), datagram.link, &name) {
             Some(AnySocketId::Listener(listener)) => {
-                let call = IncomingSyn { listener, header: &header, datagram, least_sequence, name_hash };
+                let call = IncomingSyn {
+                    listener,
+                    name: &name,
+                    header: &header,
+                    datagram,
+                    least_sequence,
+                    name_hash,
+                };
                 call.input(self.sockets, packet, &mut self.env)
             }
             other => {
                 // The answer to a TCP probe gets a reset (RFC 9293 §3.10.7.1).
                 if let Some(AnySocketId::Probe(probe)) = other {
-                    self.probe_answered_by_tcp(probe, &header, local, remote);
+                    self.probe_answered_by_tcp(probe, &header, &name);
                 }
                 // A reset is never answered.
                 if let Some(reset) = ResetReply::to(&header, packet.len()) {
-                    self.env.answer_with_reset(datagram.link, local, remote, reset);
+                    self.env.answer_with_reset(datagram.link, &name, reset);
                 }
                 Err(Drop::NoSocket)
             }
         }
     }
     /// Takes an ICMP error about a segment.
-    pub(super) fn tcp_error(
-        &mut self,
-        error: &TransportError,
-        local: Endpoint,
-        remote: Endpoint,
-    ) -> Result<(), Drop> {
-        let key = self.sockets.find_tcp(local, remote).ok_or(Drop::NoSocket)?;
+    pub(super) fn tcp_error(&mut self, error: &TransportError, name: &Name) -> Result<(), Drop> {
+        let key = self.sockets.find_tcp(name).ok_or(Drop::NoSocket)?;
         let sequence = error.quoted.tcp_sequence.ok_or(Drop::Malformed)?;
         let flow = self.sockets.tcp(key).ok_or(Drop::NotCredible)?;
         // Routers fragment such a flow's packets, so that none is too big for them.

@@ -1,15 +1,15 @@
 //! UDP datagrams, and ICMP errors about them.
 
+use crate::demux::Name;
 use crate::error::DatagramError;
-use crate::input::Reception;
+use crate::input::{Reception, name_of};
 use crate::socket::{AnySocketId, DatagramInfo, UdpSocketId};
 use crate::tcp::can_talk;
 use crate::udp::LEAST_BYTES;
-use inhost_base::{Endpoint, LinkId};
+use inhost_base::LinkId;
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_ip::{Datagram, ErrorKind, TransportError};
-use inhost_wire::protocol;
 use inhost_wire::udp::{self, UdpHeader, UdpView};
 
 impl Reception<'_> {
@@ -25,10 +25,9 @@ impl Reception<'_> {
         }
         let header = UdpHeader::parse(&view);
         let length_bytes = view.payload().len();
-        let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        let remote = Endpoint { address: datagram.source, port: header.source_port };
-        let Some(key) = self.find_udp(datagram.link, local, remote) else {
-            if self.probe_answered_by_udp(datagram.link, local, remote) {
+        let name = name_of(datagram, header.source_port, header.destination_port);
+        let Some(key) = self.find_udp(datagram.link, &name) else {
+            if self.probe_answered_by_udp(datagram.link, &name) {
                 return Ok(());
             }
             // spec: RFC1122 4.1.3.1-1
@@ -42,7 +41,14 @@ impl Reception<'_> {
         packet.trim_front(udp::LENGTH);
         packet.truncate(length_bytes);
         let (link, hop_limit) = (datagram.link, datagram.hop_limit);
-        let info = DatagramInfo { length_bytes, from: remote, to: local, link, hop_limit, ecn: datagram.ecn };
+        let info = DatagramInfo {
+            length_bytes,
+            from: name.remote,
+            to: name.local,
+            link,
+            hop_limit,
+            ecn: datagram.ecn,
+        };
         match usize::from(packet.segment_bytes) {
             0 => self.deliver(key, packet, info),
             each => self.deliver_each(key, packet, info, each),
@@ -70,17 +76,17 @@ impl Reception<'_> {
         result
     }
     /// The socket that takes what `remote` sends to `local`.
-    fn find_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> Option<UdpSocketId> {
-        if let Some(key) = self.sockets.find_connected_udp(local, remote) {
+    fn find_udp(&mut self, link: LinkId, name: &Name) -> Option<UdpSocketId> {
+        if let Some(key) = self.sockets.find_connected_udp(name) {
             return Some(key);
         }
-        let key = self.find_bound(link, local)?;
+        let key = self.find_bound(link, name)?;
         // A connected socket receives only from its peer.
         self.sockets.udp(key).is_some_and(|udp| udp.remote().is_none()).then_some(key)
     }
     /// The UDP socket that is bound to `local`.
-    fn find_bound(&mut self, link: LinkId, local: Endpoint) -> Option<UdpSocketId> {
-        match self.sockets.find_binding(self.env.paths(), protocol::UDP, link, local)? {
+    fn find_bound(&mut self, link: LinkId, name: &Name) -> Option<UdpSocketId> {
+        match self.sockets.find_binding(self.env.paths(), link, name)? {
             AnySocketId::Udp(id) => Some(id),
             _ => None,
         }
@@ -99,32 +105,29 @@ impl Reception<'_> {
         is_short.then(|| self.env.resources().memory().share_bytes(self.sockets.connections()))
     }
     /// Takes an ICMP error about a datagram.
-    pub(super) fn udp_error(
-        &mut self,
-        error: &TransportError,
-        local: Endpoint,
-        remote: Endpoint,
-    ) -> Result<(), Drop> {
-        let key = match self.sockets.find_connected_udp(local, remote) {
+    pub(super) fn udp_error(&mut self, error: &TransportError, name: &Name) -> Result<(), Drop> {
+        let remote = name.remote;
+        let key = match self.sockets.find_connected_udp(name) {
             Some(key) => key,
-            None => self.find_bound(error.link, local).ok_or(Drop::NoSocket)?,
+            None => self.find_bound(error.link, name).ok_or(Drop::NoSocket)?,
         };
         let Some(udp) = self.sockets.udp(key) else { return Err(Drop::NoSocket) };
         let now = self.env.now();
         let packet_bytes = error.quoted.packet_length;
+        let recent = udp.datagrams().recent();
         let is_credible = match (error.kind, error.mtu_bytes) {
             // A datagram that fits was not the one refused.
             // spec: RFC5927 7
             (ErrorKind::PacketTooBig, Some(mtu_bytes)) => {
-                u32::from(mtu_bytes) < packet_bytes && udp.recent().has_whole(remote, packet_bytes, now)
+                u32::from(mtu_bytes) < packet_bytes && recent.has_whole(remote, packet_bytes, now)
             }
-            _ => udp.recent().has(remote, now),
+            _ => recent.has(remote, now),
         };
         if !is_credible {
             return Err(Drop::NotCredible);
         }
         // What answers a stranger may have been provoked to change the path for others.
-        if error.kind == ErrorKind::PacketTooBig && udp.recent().has_begun(remote, now) {
+        if error.kind == ErrorKind::PacketTooBig && recent.has_begun(remote, now) {
             self.env.paths_mut().path_mtu_confirmed(error, now);
         }
         let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
@@ -134,26 +137,19 @@ impl Reception<'_> {
         let is_soft = match error.kind {
             // Without don't-fragment the path MTU does not matter to the socket.
             ErrorKind::PacketTooBig => !udp.options().dont_fragment && !udp.options().fragments_at_source,
-            kind => may_pass(kind),
+            ErrorKind::NetworkUnreachable
+            | ErrorKind::HostUnreachable
+            | ErrorKind::TimeExceeded
+            | ErrorKind::ReassemblyTimeExceeded => true,
+            _ => false,
         };
         let is_asked_for = all || !(is_soft && udp.options().soft_errors_on_request);
         let reported = connected || (udp.remote().is_none() && all);
         if !reported || !is_asked_for {
             return Ok(());
         }
-        udp.set_error(DatagramError::Unreachable(error.kind));
+        udp.datagrams_mut().set_error(DatagramError::Unreachable(error.kind));
         self.sockets.notify(key.into());
         Ok(())
     }
-}
-
-/// Whether the next datagram may arrive all the same.
-fn may_pass(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::NetworkUnreachable
-            | ErrorKind::HostUnreachable
-            | ErrorKind::TimeExceeded
-            | ErrorKind::ReassemblyTimeExceeded
-    )
 }

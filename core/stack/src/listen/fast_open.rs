@@ -1,5 +1,6 @@
 //! TCP Fast Open (RFC 7413): cookies granted, cookies received, and paths on which it does not work.
 
+use crate::demux::Name;
 use crate::environment::Environment;
 use crate::listen::listener::Listener;
 use crate::options::FastOpenConfig;
@@ -30,7 +31,7 @@ pub(crate) struct FastOpen {
 }
 
 /// The Fast Open state of one destination.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Destination {
     cookie: FastOpenCookie,
@@ -45,15 +46,7 @@ struct Destination {
 
 impl Destination {
     fn unknown(now: Instant) -> Destination {
-        Destination {
-            cookie: FastOpenCookie::new(),
-            experimental: false,
-            experiment_failed: false,
-            mss: 0,
-            losses: 0,
-            lost_at: now,
-            used_at: now,
-        }
+        Destination { lost_at: now, used_at: now, ..Destination::default() }
     }
     /// A SYN with the option had to be sent again.
     fn lose(&mut self, now: Instant) {
@@ -132,7 +125,7 @@ impl FastOpen {
         &mut self,
         held: &mut Listener,
         syn: &Header,
-        (local, remote): (IpAddr, IpAddr),
+        name: &Name,
         has_data: bool,
         env: &mut Environment<'_>,
     ) -> Verdict {
@@ -146,8 +139,8 @@ impl FastOpen {
         let (mut accepts, mut grants) = (without_cookie, None);
         if let Some(cookie) = syn.options.fast_open.filter(|_| !without_cookie) {
             self.rotate(env.resources().random_mut(), now);
-            let current = cookie_for(&self.key, local, remote);
-            let holds_old = self.previous.is_some_and(|key| cookie == cookie_for(&key, local, remote));
+            let current = cookie_for(&self.key, name);
+            let holds_old = self.previous.is_some_and(|key| cookie == cookie_for(&key, name));
             accepts = cookie == current || holds_old;
             grants = (cookie != current).then_some((current, syn.options.fast_open_experimental));
         }
@@ -229,16 +222,13 @@ fn doubled(pause: Duration, times: u8) -> Duration {
     pause.times(1 << times.min(MOST_DOUBLINGS))
 }
 fn key_of(bytes: [u8; 16]) -> SipKey {
-    let [first, second] = [0, 8].map(|at| {
-        let half: [u8; 8] = core::array::from_fn(|place| bytes[at + place]);
-        u64::from_le_bytes(half)
-    });
-    SipKey::from_halves(first, second)
+    let bits = u128::from_le_bytes(bytes);
+    SipKey::from_halves(bits as u64, (bits >> 64) as u64)
 }
 /// The cookie of a pair of addresses: a keyed hash of eight bytes (RFC 7413 §4.1.2).
-fn cookie_for(key: &SipKey, local: IpAddr, remote: IpAddr) -> FastOpenCookie {
+fn cookie_for(key: &SipKey, name: &Name) -> FastOpenCookie {
     let mut bytes = [0; 32];
-    let hash = match (remote, local) {
+    let hash = match (name.remote.address, name.local.address) {
         (IpAddr::V4(remote), IpAddr::V4(local)) => {
             bytes[..4].copy_from_slice(&remote.octets());
             bytes[4..8].copy_from_slice(&local.octets());

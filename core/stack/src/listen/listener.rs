@@ -2,7 +2,7 @@
 
 use crate::error::SocketError;
 use crate::options::ListenOptions;
-use crate::socket::{Inherited, SocketOption};
+use crate::socket::{ConnectionOptions, SocketOption};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use inhost_base::{Duration, Endpoint, Instant};
@@ -18,14 +18,9 @@ const RESET_COUNTS: Duration = Duration::from_secs(60);
 pub(crate) struct Listener {
     local: Endpoint,
     options: ListenOptions,
-    // Written with the other configurations, each once.
-    #[cfg_attr(feature = "freeze", serde(skip))]
-    tcp: Arc<Config>,
     /// Other options that its connections inherit.
-    inherited: Inherited,
+    inherited: ConnectionOptions,
     opened: Instant,
-    /// SYNs that were not taken for want of room.
-    overflows: u64,
     /// Until then an acknowledgment may bring back a cookie.
     cookies_until: Instant,
     /// Connections whose data was taken before their handshake was done.
@@ -36,13 +31,19 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn new(local: Endpoint, options: ListenOptions, tcp: Arc<Config>, now: Instant) -> Listener {
+        let inherited = ConnectionOptions {
+            tcp,
+            cork: false,
+            linger: None,
+            differentiated_services: 0,
+            hop_limit: None,
+            dont_fragment: true,
+        };
         Listener {
             local,
             options,
-            tcp,
-            inherited: Inherited::default(),
+            inherited,
             opened: now,
-            overflows: 0,
             cookies_until: now,
             fast_opens: 0,
             fast_open_resets: VecDeque::new(),
@@ -51,7 +52,7 @@ impl Listener {
     /// Gives a thawed listener what is not written with it.
     #[cfg(feature = "freeze")]
     pub(crate) fn thaw(&mut self, tcp: Arc<Config>) {
-        self.tcp = tcp;
+        self.inherited.tcp = tcp;
     }
     pub(crate) fn local(&self) -> Endpoint {
         self.local
@@ -61,11 +62,11 @@ impl Listener {
     }
     /// How its connections behave.
     pub(crate) fn tcp(&self) -> &Arc<Config> {
-        &self.tcp
+        &self.inherited.tcp
     }
     /// Other options that its connections inherit.
-    pub(crate) fn inherited(&self) -> Inherited {
-        self.inherited
+    pub(crate) fn inherited(&self) -> &ConnectionOptions {
+        &self.inherited
     }
     pub(crate) fn opened(&self) -> Instant {
         self.opened
@@ -73,10 +74,6 @@ impl Listener {
     /// Connections that may wait to be accepted.
     pub(crate) fn backlog(&self) -> usize {
         self.options.backlog.max(1)
-    }
-    /// Counts a SYN that was not taken for want of room.
-    pub(crate) fn count_overflow(&mut self) {
-        self.overflows += 1;
     }
     /// Expects cookies to come back until `until`.
     pub(crate) fn expect_cookies(&mut self, until: Instant) {
@@ -104,7 +101,7 @@ impl Listener {
     /// Changes an option of the listener, or of the connections that it takes from now on.
     pub(crate) fn set_option(&mut self, option: SocketOption) -> Result<(), SocketError> {
         let (options, inherited) = (&mut self.options, &mut self.inherited);
-        let tcp = Arc::make_mut(&mut self.tcp);
+        let tcp = Arc::make_mut(&mut inherited.tcp);
         match option {
             SocketOption::Nagle(on) => tcp.nagle = on,
             SocketOption::KeepAlive(when) => tcp.keep_alive = when,
@@ -121,9 +118,9 @@ impl Listener {
             SocketOption::MaxSegment(bytes) => tcp.mss_limit_bytes = bytes,
             SocketOption::SynRetries(retries) => tcp.syn_answer_retries = retries,
             SocketOption::Linger(linger) => inherited.linger = linger,
-            SocketOption::DifferentiatedServices(bits) => inherited.traffic_class = bits << 2,
+            SocketOption::DifferentiatedServices(bits) => inherited.differentiated_services = bits,
             SocketOption::HopLimit(limit) => inherited.hop_limit = limit,
-            SocketOption::DontFragment(on) => inherited.fragments = !on,
+            SocketOption::DontFragment(on) => inherited.dont_fragment = on,
             SocketOption::Backlog(count) => options.backlog = count,
             SocketOption::DeferAccept(timeout) => options.defer_accept = timeout,
             SocketOption::FastOpenQueue(count) => options.fast_open_queue = count,

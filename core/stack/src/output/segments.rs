@@ -52,8 +52,8 @@ impl<'a, 'b> Segments<'a, 'b> {
 }
 
 impl Segments<'_, '_> {
-    /// Writes all headers of a segment with `payload_bytes` to the front of `scratch`, the checksum apart; gives where
-    /// the transport header begins and the length of all.
+    /// Writes all headers of a segment with `payload_bytes` to the front of `scratch`, the checksum apart. Returns the
+    /// length of the link header and the written headers.
     // spec: RFC9293 SHLD-22
     fn headers(
         &mut self,
@@ -61,26 +61,23 @@ impl Segments<'_, '_> {
         payload_bytes: usize,
         ecn: Ecn,
         scratch: &mut [u8; HEADERS_BYTES],
-    ) -> Option<(usize, usize)> {
+    ) -> Option<(usize, WrittenHeaders)> {
         let tcp_bytes = header.length();
         let how = HeaderHow { dscp_ecn: self.common.how.dscp_ecn | ecn.bits(), ..self.common.how };
         let segment_bytes = tcp_bytes + payload_bytes;
-        let front = self.ip.header_with(
-            self.common.path,
-            self.common.link_header,
-            &how,
-            self.common.options,
-            segment_bytes,
-            scratch,
-        );
-        let place = scratch.get_mut(front..front + tcp_bytes)?;
-        if front == 0 || header.emit(place) != tcp_bytes {
+        let CommonHeader { path, link_header, options, .. } = self.common;
+        let transport = self.ip.header_with(path, link_header, &how, options, segment_bytes, scratch);
+        let place = scratch.get_mut(transport..transport + tcp_bytes)?;
+        if transport == 0 || header.emit(place) != tcp_bytes {
             return None;
         }
         let (ports, _) = place.split_first_chunk_mut::<4>()?;
         ports[..2].copy_from_slice(&self.common.local_port.to_be_bytes());
         ports[2..].copy_from_slice(&self.common.remote_port.to_be_bytes());
-        Some((front, front + tcp_bytes))
+        let front = link_header.bytes().len();
+        let pseudo_sum = pseudo_header(path.source, path.destination, protocol::TCP, segment_bytes as u32);
+        let (ip_bytes, header_bytes) = (transport - front, transport - front + tcp_bytes);
+        Some((front, WrittenHeaders { ip_bytes, header_bytes, pseudo_sum, header_sum: Sum::of(place) }))
     }
     /// Writes the headers without IP options, with the given `emit`. Returns the length of the link header and the
     /// written headers.
@@ -91,8 +88,19 @@ impl Segments<'_, '_> {
         scratch: &mut [u8],
         emit: impl FnOnce(FlowHeader, &mut [u8]) -> Option<WrittenHeaders>,
     ) -> Option<(usize, WrittenHeaders)> {
+        // Something may be to be asked of IP.
+        if !self.takes_gso() || self.common.how.flow_label != 0 {
+            return None;
+        }
         let link = self.common.link_header.bytes();
-        let ends = self.plain_ends(ecn)?;
+        let ends = FlowHeader {
+            source: self.common.path.source,
+            destination: self.common.path.destination,
+            source_port: self.common.local_port,
+            destination_port: self.common.remote_port,
+            dscp_ecn: self.common.how.dscp_ecn | ecn.bits(),
+            hop_limit: self.common.how.hop_limit.unwrap_or(self.common.path.hop_limit).max(1),
+        };
         scratch.get_mut(..link.len())?.copy_from_slice(link);
         let written = emit(ends, scratch.get_mut(link.len()..)?)?;
         Some((link.len(), written))
@@ -108,22 +116,8 @@ impl Segments<'_, '_> {
     ) -> Option<(usize, WrittenHeaders)> {
         self.direct_headers(ecn, scratch, |ends, place| ends.emit(header, payload_bytes, place))
     }
-    /// Whose packets they are, where nothing is to be asked of IP for them.
-    #[inline(always)]
-    fn plain_ends(&self, ecn: Ecn) -> Option<FlowHeader> {
-        if !self.takes_gso() || self.common.how.flow_label != 0 {
-            return None;
-        }
-        Some(FlowHeader {
-            source: self.common.path.source,
-            destination: self.common.path.destination,
-            source_port: self.common.local_port,
-            destination_port: self.common.remote_port,
-            dscp_ecn: self.common.how.dscp_ecn | ecn.bits(),
-            hop_limit: self.common.how.hop_limit.unwrap_or(self.common.path.hop_limit).max(1),
-        })
-    }
-    /// A segment behind such headers, which stand `front` bytes after the beginning of `scratch`.
+    /// A segment, or with `gso_bytes` several, behind such headers, which stand `front` bytes after the beginning of
+    /// `scratch`.
     // spec: RFC9293 MUST-2
     #[inline(always)]
     fn framed<'f>(
@@ -131,11 +125,15 @@ impl Segments<'_, '_> {
         front: usize,
         written: &WrittenHeaders,
         payload: Slices<'f>,
+        gso_bytes: Option<u16>,
         scratch: &'f mut [u8],
     ) -> Frame<'f> {
         let (transport, end) = (front + written.ip_bytes, front + written.header_bytes);
-        let (field, offload) = if self.device.offers().checksum {
-            let transport_offset = transport as u16;
+        let transport_offset = transport as u16;
+        let (field, offload) = if let Some(segment_bytes) = gso_bytes {
+            let offload = Offload::Segment { of: self.kind(), segment_bytes, transport_offset };
+            (written.pseudo_sum.folded(), offload)
+        } else if self.device.offers().checksum {
             let offload = Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET };
             (written.pseudo_sum.folded(), offload)
         } else {
@@ -151,28 +149,9 @@ impl Segments<'_, '_> {
     /// Sends a segment whose headers IP writes.
     fn through_ip(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full> {
         let mut scratch = [0; HEADERS_BYTES];
-        let Some((front, end)) = self.headers(header, payload.len(), ecn, &mut scratch) else {
-            return Err(Full);
-        };
-        let pseudo = self.pseudo(end - front + payload.len());
-        let offload = if self.device.offers().checksum {
-            leave_checksum(scratch.get_mut(front..end), pseudo);
-            let transport_offset = front as u16;
-            Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET }
-        } else {
-            tcp::fill_checksum(scratch.get_mut(front..end).unwrap_or_default(), pseudo, sum_of(&payload));
-            Offload::None
-        };
-        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
+        let (front, written) = self.headers(header, payload.len(), ecn, &mut scratch).ok_or(Full)?;
+        let frame = self.framed(front, &written, payload, None, &mut scratch);
         self.device.transmit(&frame)
-    }
-    fn pseudo(&self, segment_bytes: usize) -> Sum {
-        pseudo_header(
-            self.common.path.source,
-            self.common.path.destination,
-            protocol::TCP,
-            segment_bytes as u32,
-        )
     }
     /// Whether GSO is possible: the segments differ in nothing that only IP knows.
     fn takes_gso(&self) -> bool {
@@ -181,32 +160,30 @@ impl Segments<'_, '_> {
     fn kind(&self) -> GsoType {
         if self.common.path.destination.is_ipv4() { GsoType::TcpV4 } else { GsoType::TcpV6 }
     }
-    /// Software segmentation, for a device without GSO. Returns the bytes that it took.
-    fn cut(&mut self, frame: &Frame<'_>, sums: &[Option<u16>]) -> Result<u32, Full> {
-        let offers = self.device.offers();
-        let mut segmenter = Segmenter::new(frame, self.common.link_header.bytes().len()).ok_or(Full)?;
-        let mut taken = 0;
-        for index in 0..segmenter.count() {
-            let piece = match offers.checksum {
-                true => segmenter.frame_without_sum(index),
-                false => segmenter.frame(index, sums.get(index).copied().flatten()),
-            };
-            match self.device.transmit(&piece) {
-                Ok(()) => taken += piece.payload.len() as u32,
-                Err(Full) if taken > 0 => break,
-                Err(Full) => return Err(Full),
-            }
-        }
-        Ok(taken)
-    }
 }
 
-/// Puts the folded sum of a pseudo-header where the device will put the checksum.
-fn leave_checksum(place: Option<&mut [u8]>, pseudo: Sum) {
-    let field = place.and_then(|place| place.get_mut(usize::from(TCP_CHECKSUM_OFFSET)..));
-    if let Some((field, _)) = field.and_then(<[u8]>::split_first_chunk_mut::<2>) {
-        *field = pseudo.folded().to_be_bytes();
+/// Software segmentation, for a device without GSO: gives it at most `most` segments, and returns how many it took. `sums` are
+/// those of their data, as far as they are known.
+pub(crate) fn cut(
+    mut segmenter: Segmenter<'_>,
+    sums: &[Option<u16>],
+    most: usize,
+    device: &mut Counting<'_>,
+) -> Result<usize, Full> {
+    let sums_there = device.offers().checksum;
+    let wanted = segmenter.count().min(most);
+    for index in 0..wanted {
+        let piece = match sums_there {
+            true => segmenter.frame_without_sum(index),
+            false => segmenter.frame(index, sums.get(index).copied().flatten()),
+        };
+        match device.transmit(&piece) {
+            Ok(()) => {}
+            Err(Full) if index > 0 => return Ok(index),
+            Err(Full) => return Err(Full),
+        }
     }
+    Ok(wanted)
 }
 
 impl SegmentOutput for Segments<'_, '_> {
@@ -219,7 +196,7 @@ impl SegmentOutput for Segments<'_, '_> {
         let any = |ends: FlowHeader, place: &mut [u8]| ends.emit_any(header, payload.len(), place);
         match self.direct_headers(ecn, &mut scratch, any) {
             Some((front, written)) => {
-                let frame = self.framed(front, &written, payload, &mut scratch);
+                let frame = self.framed(front, &written, payload, None, &mut scratch);
                 self.device.transmit(&frame)
             }
             None => self.through_ip(header, payload, ecn),
@@ -230,7 +207,7 @@ impl SegmentOutput for Segments<'_, '_> {
         let mut scratch = [0; PLAIN_BYTES];
         match self.plain_headers(header, payload.len(), ecn, &mut scratch) {
             Some((front, written)) => {
-                let frame = self.framed(front, &written, payload, &mut scratch);
+                let frame = self.framed(front, &written, payload, None, &mut scratch);
                 self.device.transmit(&frame)
             }
             None => self.through_ip(&header.full(), payload, ecn),
@@ -247,7 +224,7 @@ impl SegmentOutput for Segments<'_, '_> {
         let plain = header.plain();
         match plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch)) {
             Some((front, written)) => {
-                let frame = self.framed(front, &written, payload, &mut scratch);
+                let frame = self.framed(front, &written, payload, None, &mut scratch);
                 self.device.transmit_shared(&frame, shareable)
             }
             None => self.segment(header, payload, ecn),
@@ -273,16 +250,15 @@ impl SegmentOutput for Segments<'_, '_> {
         let mut scratch = [0; HEADERS_BYTES];
         let plain = header.plain();
         let plain = plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch));
-        let plain = plain.map(|(front, written)| (front + written.ip_bytes, front + written.header_bytes));
-        let headers = plain.or_else(|| self.headers(header, payload.len(), ecn, &mut scratch));
-        let Some((front, end)) = headers else { return Err(Full) };
-        leave_checksum(scratch.get_mut(front..end), self.pseudo(end - front + payload.len()));
-        let offload = Offload::Segment { of: self.kind(), segment_bytes, transport_offset: front as u16 };
-        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
-        if !self.device.offers().cuts(self.kind()) {
-            return self.cut(&frame, sums);
+        let made = plain.or_else(|| self.headers(header, payload.len(), ecn, &mut scratch));
+        let (front, written) = made.ok_or(Full)?;
+        let frame = self.framed(front, &written, payload, Some(segment_bytes), &mut scratch);
+        if self.device.offers().cuts(self.kind()) {
+            self.device.transmit(&frame)?;
+            return Ok(payload.len() as u32);
         }
-        self.device.transmit(&frame)?;
-        Ok(payload.len() as u32)
+        let segmenter = Segmenter::new(&frame, front).ok_or(Full)?;
+        let taken = cut(segmenter, sums, usize::MAX, self.device)?;
+        Ok((taken * usize::from(segment_bytes)).min(payload.len()) as u32)
     }
 }

@@ -1,8 +1,7 @@
 //! A pass over everything that wants to leave by one link: IP's own packets, replies, and each socket in turn.
 
-mod icmp;
+mod datagrams;
 mod tcp;
-mod udp;
 
 use crate::environment::Environment;
 use crate::network::Network;
@@ -106,13 +105,13 @@ impl Pass<'_, '_> {
         let before = self.device.frames();
         let turn = match socket {
             AnySocketId::Tcp(id) => self.flow_turn(id, budget),
-            AnySocketId::Udp(id) => {
+            AnySocketId::Udp(_) => {
                 self.env.begin_layer(Layer::Udp);
-                let turn = self.udp_turn(id, budget);
+                let turn = self.datagram_turn(socket, budget);
                 self.env.end_layer();
                 turn
             }
-            AnySocketId::Echo(_) | AnySocketId::Probe(_) => self.request_turn(socket.into(), budget),
+            AnySocketId::Echo(_) | AnySocketId::Probe(_) => self.datagram_turn(socket, budget),
             AnySocketId::Listener(_) => Turn::Done,
         };
         if turn == Turn::Done {

@@ -219,17 +219,16 @@ impl Schedule {
         self.starved.push_back(WAITING, place);
         self.memory_retry_at = self.memory_retry_at.min(now + MEMORY_RETRY);
     }
-    /// Whether those that wait for memory are to try again now; they are all taken by [`Schedule::pop_starved`] then.
-    pub(crate) fn retries_memory(&mut self, now: Instant) -> bool {
-        let is_due = self.memory_retry_at <= now;
-        if is_due {
+    /// Takes a socket that waits for memory, when it is time to try again.
+    pub(crate) fn pop_starved(&mut self, now: Instant) -> Option<usize> {
+        if self.memory_retry_at > now {
+            return None;
+        }
+        let place = self.starved.pop_front(WAITING);
+        if place.is_none() {
             self.memory_retry_at = Instant::FAR_FUTURE;
         }
-        is_due
-    }
-    /// A socket that waits for memory.
-    pub(crate) fn pop_starved(&mut self) -> Option<usize> {
-        self.starved.pop_front(WAITING)
+        place
     }
 
     /// Adds a closed UDP socket whose last datagrams are to leave.

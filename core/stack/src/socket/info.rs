@@ -18,6 +18,18 @@ pub struct Accepted {
     pub held: bool,
 }
 
+/// How a caller is refused whose SYN was held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Refusal {
+    /// As if no listener existed.
+    #[default]
+    Reset,
+    /// As if its SYN was lost: it tries again, and is held again.
+    Silence,
+    /// As a router says it that cannot reach the host (ICMP host unreachable).
+    Unreachable,
+}
+
 /// Information received with a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]

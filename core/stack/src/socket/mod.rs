@@ -1,5 +1,6 @@
 //! What sockets of all kinds have: identifiers, options, readiness, information, recent destinations.
 
+mod datagrams;
 mod id;
 mod info;
 mod option;
@@ -7,10 +8,9 @@ mod packets;
 mod readiness;
 mod recent;
 
+pub(crate) use datagrams::{Datagrams, Outgoing};
 pub use id::{AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId};
-pub use info::{Accepted, DatagramInfo, EchoInfo, SendDatagrams, SocketInfo, SocketKind};
-pub(crate) use option::Inherited;
+pub use info::{Accepted, DatagramInfo, EchoInfo, Refusal, SendDatagrams, SocketInfo, SocketKind};
 pub use option::{ConnectionOptions, SocketOption};
-pub(crate) use packets::Packets;
 pub use readiness::Readiness;
-pub(crate) use recent::{RecentlySent, Strangers};
+pub(crate) use recent::Strangers;

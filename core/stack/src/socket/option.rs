@@ -93,8 +93,11 @@ impl SocketOption {
 /// The current options of a connection, or those that a listener's connections inherit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct ConnectionOptions {
     /// Everything that belongs to TCP.
+    // A listener's is written with the other configurations, each once.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     pub tcp: Arc<Config>,
     /// Small segments are held back by the application's wish. Never of a listener.
     pub cork: bool,
@@ -106,14 +109,4 @@ pub struct ConnectionOptions {
     pub hop_limit: Option<u8>,
     /// Whether packets are kept from being fragmented.
     pub dont_fragment: bool,
-}
-
-/// Options that a listener's connections inherit, beside TCP's own.
-#[derive(Clone, Copy, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Inherited {
-    pub(crate) linger: Option<Duration>,
-    pub(crate) traffic_class: u8,
-    pub(crate) hop_limit: Option<u8>,
-    pub(crate) fragments: bool,
 }

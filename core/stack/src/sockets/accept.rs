@@ -1,11 +1,12 @@
 //! Connections that a listener took: what they inherit, and their way from the SYN queue to `accept`.
 
+use crate::demux::Name;
 use crate::environment::Environment;
 use crate::listen::Verdict;
-use crate::socket::{Inherited, ListenerId, TcpSocketId};
+use crate::socket::{ConnectionOptions, ListenerId, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
-use inhost_base::{Instant, IpAddr};
+use inhost_base::Instant;
 use inhost_event::{Drop, TcpState};
 use inhost_tcp::Header;
 
@@ -13,11 +14,12 @@ impl Sockets {
     /// Gives a connection what its listener was asked for.
     pub(crate) fn inherit(&mut self, key: TcpSocketId, listener: ListenerId) {
         let Some(held) = self.listener(listener) else { return };
-        let Inherited { linger, traffic_class, hop_limit, fragments } = held.inherited();
+        let &ConnectionOptions { linger, differentiated_services, hop_limit, dont_fragment, .. } =
+            held.inherited();
         if let Some(flow) = self.tcp_mut(key) {
-            flow.set_traffic_class(traffic_class);
+            flow.set_traffic_class(differentiated_services << 2);
             flow.set_hop_limit(hop_limit);
-            flow.put(TcpSocketFlags::FRAGMENTS, fragments);
+            flow.put(TcpSocketFlags::FRAGMENTS, !dont_fragment);
         }
         if linger.is_some() {
             self.set_linger(key, linger);
@@ -49,12 +51,12 @@ impl Sockets {
         &mut self,
         listener: ListenerId,
         syn: &Header,
-        ends: (IpAddr, IpAddr),
+        name: &Name,
         has_data: bool,
         env: &mut Environment<'_>,
     ) -> Verdict {
         match self.slab.at_mut(listener.key()) {
-            Some(Socket::Listener(held)) => self.listening.fast_open().decide(held, syn, ends, has_data, env),
+            Some(Socket::Listener(held)) => self.listening.fast_open().decide(held, syn, name, has_data, env),
             _ => Verdict::default(),
         }
     }

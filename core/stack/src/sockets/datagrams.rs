@@ -1,9 +1,8 @@
 //! UDP, echo and probe sockets among the others: the limit on their number, closing, and what waits to be sent.
 
 use crate::error::{BindError, DatagramError, SocketError};
-use crate::icmp::{Request, Requests};
 use crate::resources::Resources;
-use crate::socket::{SocketId, UdpSocketId};
+use crate::socket::{Datagrams, Outgoing, SocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets};
 use inhost_base::{Duration, Instant};
 use inhost_buf::Packet;
@@ -25,11 +24,8 @@ impl Sockets {
     /// Removes a UDP, echo or probe socket with all that it holds.
     pub(crate) fn remove_datagrams(&mut self, socket: SocketId, resources: &mut Resources) {
         self.delist_datagrams(socket);
-        match self.remove(socket) {
-            Some(Socket::Udp(udp)) => udp.clear(resources.pool_mut()),
-            Some(Socket::Echo(echo)) => echo.clear(resources.pool_mut()),
-            Some(Socket::Probe(prober)) => prober.clear(resources.pool_mut()),
-            Some(Socket::Tcp(_) | Socket::Listener(_)) | None => {}
+        if let Some(datagrams) = self.remove(socket).as_mut().and_then(Socket::datagrams_mut) {
+            datagrams.clear(resources.pool_mut());
         }
     }
     /// Takes a datagram socket out of everything that refers to it.
@@ -38,38 +34,32 @@ impl Sockets {
         self.unlist_udp(socket);
         self.schedule.forget(socket.0.index());
     }
-    /// The requests of an echo or a probe socket.
-    pub(crate) fn requests_mut(&mut self, socket: SocketId) -> Option<&mut Requests> {
-        self.slab.at_mut(socket.0)?.requests_mut()
+    /// The queues of a UDP, echo or probe socket.
+    pub(crate) fn datagrams_mut(&mut self, socket: SocketId) -> Result<&mut Datagrams, SocketError> {
+        self.slab.at_mut(socket.0).and_then(Socket::datagrams_mut).ok_or(SocketError::NoSocket)
     }
-    /// Memory for a request of so many bytes; without, the socket waits for it.
-    pub(crate) fn take_to_ask(
+    /// Queues what leaves in the next pass, in a packet with room for so many bytes, which `write` fills. Without memory
+    /// the socket waits for it.
+    pub(crate) fn queue_datagram(
         &mut self,
-        socket: SocketId,
-        bytes: usize,
+        id: SocketId,
+        (bytes, datagram): (usize, Outgoing),
         now: Instant,
         resources: &mut Resources,
-    ) -> Result<Packet, DatagramError> {
-        let is_first = self.requests_mut(socket).ok_or(SocketError::NoSocket)?.is_idle();
-        let taken = resources.memory_mut().take_to_send(is_first, bytes);
-        taken.ok_or_else(|| {
-            self.schedule.wait_for_memory(socket.0.index(), now);
-            DatagramError::WouldBlock
-        })
-    }
-    /// Queues a request, which leaves in the next pass.
-    pub(crate) fn ask(
-        &mut self,
-        socket: SocketId,
-        message: Packet,
-        request: Request,
+        write: impl FnOnce(&Socket, &mut Packet),
     ) -> Result<(), DatagramError> {
-        let link = request.path.link;
-        let requests = self.requests_mut(socket).ok_or(SocketError::NoSocket)?;
-        let is_first = requests.is_idle();
-        requests.push(message, request);
+        let socket = self.slab.at_mut(id.0).ok_or(SocketError::NoSocket)?;
+        let is_first = socket.datagrams().is_some_and(Datagrams::is_idle);
+        let Some(mut payload) = resources.memory_mut().take_to_send(is_first, bytes) else {
+            self.schedule.wait_for_memory(id.0.index(), now);
+            return Err(DatagramError::WouldBlock);
+        };
+        write(socket, &mut payload);
+        if let Some(datagrams) = socket.datagrams_mut() {
+            datagrams.push(payload, datagram);
+        }
         if is_first {
-            self.schedule.queue_sender(link, socket.0.index());
+            self.schedule.queue_sender(datagram.path.link, id.0.index());
         }
         Ok(())
     }
@@ -77,7 +67,7 @@ impl Sockets {
     /// entry that no application holds.
     pub(crate) fn close_udp(&mut self, key: UdpSocketId, now: Instant, resources: &mut Resources) {
         let link = match self.udp(key) {
-            Some(udp) if !udp.is_closed() => udp.first().map(|(_, first)| first.path.link),
+            Some(udp) if !udp.is_closed() => udp.datagrams().first().map(|(_, first)| first.path.link),
             _ => None,
         };
         let Some(link) = link else { return self.remove_datagrams(key.into(), resources) };

@@ -1,8 +1,9 @@
 //! One entry of the socket table, of any kind.
 
 use crate::demux::{ANY_ADDRESS, Name, binding, echo_binding};
-use crate::icmp::{Echo, Prober, Requests};
+use crate::icmp::{Echo, Prober};
 use crate::listen::Listener;
+use crate::socket::Datagrams;
 use crate::tcp::TcpSocket;
 use crate::udp::Udp;
 use alloc::boxed::Box;
@@ -28,9 +29,7 @@ impl Socket {
     /// The name of a socket that talks with one other end.
     pub(crate) fn flow_name(&self) -> Option<Name> {
         match self {
-            Socket::Tcp(flow) => {
-                Some(Name { protocol: protocol::TCP, local: flow.local(), remote: flow.remote() })
-            }
+            Socket::Tcp(flow) => Some(flow.name()),
             Socket::Udp(udp) => {
                 let remote = udp.remote().filter(|_| !udp.is_closed())?;
                 Some(Name { protocol: protocol::UDP, local: udp.local(), remote })
@@ -55,48 +54,43 @@ impl Socket {
     pub(crate) fn next_hop(&self) -> Option<IpAddr> {
         match self {
             Socket::Tcp(flow) => Some(flow.path().next_hop),
-            Socket::Udp(udp) => udp.first().map(|(_, datagram)| datagram.path.next_hop),
-            Socket::Echo(_) | Socket::Probe(_) | Socket::Listener(_) => {
-                self.requests()?.first().map(|(_, request)| request.path.next_hop)
-            }
+            _ => self.datagrams()?.first().map(|(_, first)| first.path.next_hop),
         }
     }
-    /// The requests of an echo or a probe socket.
-    pub(crate) fn requests(&self) -> Option<&Requests> {
+    /// The queues of a UDP, echo or probe socket.
+    pub(crate) fn datagrams(&self) -> Option<&Datagrams> {
         match self {
-            Socket::Echo(echo) => Some(echo.requests()),
-            Socket::Probe(prober) => Some(prober.requests()),
-            _ => None,
+            Socket::Udp(udp) => Some(udp.datagrams()),
+            Socket::Echo(echo) => Some(echo.datagrams()),
+            Socket::Probe(prober) => Some(prober.datagrams()),
+            Socket::Tcp(_) | Socket::Listener(_) => None,
         }
     }
-    pub(super) fn requests_mut(&mut self) -> Option<&mut Requests> {
+    pub(crate) fn datagrams_mut(&mut self) -> Option<&mut Datagrams> {
         match self {
-            Socket::Echo(echo) => Some(echo.requests_mut()),
-            Socket::Probe(prober) => Some(prober.requests_mut()),
-            _ => None,
+            Socket::Udp(udp) => Some(udp.datagrams_mut()),
+            Socket::Echo(echo) => Some(echo.datagrams_mut()),
+            Socket::Probe(prober) => Some(prober.datagrams_mut()),
+            Socket::Tcp(_) | Socket::Listener(_) => None,
         }
     }
     pub(super) fn takes_datagrams(&self) -> bool {
-        matches!(self, Socket::Udp(_) | Socket::Echo(_) | Socket::Probe(_))
+        self.datagrams().is_some()
     }
     /// Memory that its data pins, with the records of it.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Socket::Tcp(flow) => flow.connection().held_bytes(),
-            Socket::Udp(udp) => udp.held_bytes(),
-            Socket::Echo(echo) => echo.held_bytes(),
-            Socket::Probe(prober) => prober.held_bytes(),
-            Socket::Listener(_) => 0,
+            _ => self.datagrams().map_or(0, Datagrams::held_bytes),
         }
     }
-    /// Whether it receives packets of `link`.
-    pub(crate) fn is_open_to(&self, link: LinkId) -> bool {
-        let bound = match self {
+    /// The one link that it uses.
+    pub(crate) fn bound_link(&self) -> Option<LinkId> {
+        match self {
             Socket::Listener(listener) => listener.options().link,
             Socket::Udp(udp) => udp.options().link,
             Socket::Tcp(_) | Socket::Echo(_) | Socket::Probe(_) => None,
-        };
-        bound.is_none_or(|bound| bound == link)
+        }
     }
     /// The name of a socket that takes from anybody.
     pub(crate) fn binding_name(&self) -> Option<Name> {

@@ -1,5 +1,6 @@
 //! Connections among the sockets: timers, notices, optional state, removal.
 
+use crate::demux::Name;
 use crate::error::SocketError;
 use crate::resources::Resources;
 use crate::schedule::Schedule;
@@ -7,7 +8,7 @@ use crate::socket::{AnySocketId, SocketId, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use alloc::boxed::Box;
-use inhost_base::{Duration, Endpoint, Instant};
+use inhost_base::{Duration, Instant};
 use inhost_event::{Ended, Event, Mask, Sink, TcpState};
 use inhost_ip::SourceRoute;
 use inhost_tcp::{Connection, ConnectionError, Environment};
@@ -111,17 +112,11 @@ impl Sockets {
     /// Ends an orphan in TIME-WAIT in favour of an active open with the same endpoints, which happens only when the
     /// application chose its port. The initial sequence number has moved on since, so that old segments do not fit (RFC
     /// 9293 §3.4.3). True when the endpoints are free.
-    pub(crate) fn replace_time_wait(
-        &mut self,
-        local: Endpoint,
-        remote: Endpoint,
-        now: Instant,
-        resources: &mut Resources,
-    ) -> bool {
-        let Some(key) = self.find_tcp(local, remote) else { return true };
+    pub(crate) fn replace_time_wait(&mut self, name: &Name, now: Instant, resources: &mut Resources) -> bool {
+        let Some(key) = self.find_tcp(name) else { return true };
         let Some(flow) = self.tcp(key) else { return true };
         let next = flow.connection().info(now).send_next;
-        let (initial, _) = self.initial_sequence(local, remote, now);
+        let (initial, _) = self.initial_sequence(name, now);
         let safe = next.precedes(initial) && flow.has(TcpSocketFlags::ORPHAN);
         let gives_way = safe && flow.connection().state() == TcpState::TimeWait;
         if gives_way {

@@ -51,7 +51,7 @@ impl Sockets {
         &self,
         hint: Option<TcpSocketId>,
         is_it: impl Fn(&TcpSocket) -> bool,
-        ends: impl FnOnce() -> (Endpoint, Endpoint),
+        name: impl FnOnce() -> Name,
     ) -> Target {
         let takes = |id: TcpSocketId| {
             self.tcp(id).is_some_and(|flow| is_it(flow) && !flow.has(TcpSocketFlags::UNLISTED))
@@ -61,8 +61,7 @@ impl Sockets {
         {
             return Target::Connection(id);
         }
-        let (local, remote) = ends();
-        let hash = self.flows.hash(&Name { protocol: protocol::TCP, local, remote });
+        let hash = self.flows.hash(&name());
         let at = |place| self.slab.key_at(place).map(TcpSocketId::of).filter(|&id| takes(id));
         let found = self.flows.find_place(hash, at);
         found.map_or(Target::None(hash), Target::Connection)
@@ -80,16 +79,12 @@ impl Sockets {
         self.find_segment(hint, is_it, || {
             let (source, destination) = ip.addresses();
             let local = Endpoint { address: destination, port: destination_port };
-            (local, Endpoint { address: source, port: source_port })
+            Name::tcp(local, Endpoint { address: source, port: source_port })
         })
     }
     /// The connection between two ends.
-    pub(crate) fn find_tcp(&self, local: Endpoint, remote: Endpoint) -> Option<TcpSocketId> {
-        match self.find_segment(
-            None,
-            |flow| (flow.local(), flow.remote()) == (local, remote),
-            || (local, remote),
-        ) {
+    pub(crate) fn find_tcp(&self, name: &Name) -> Option<TcpSocketId> {
+        match self.find_segment(None, |flow| flow.name() == *name, || *name) {
             Target::Connection(id) => Some(id),
             Target::None(_) => None,
         }
@@ -113,7 +108,7 @@ impl Sockets {
         known: Option<NameHash>,
         pool: &mut Pool,
     ) -> Option<TcpSocketId> {
-        let id = self.insert_tcp(flow, pool)?;
+        let id = self.insert_tcp(flow)?;
         if !self.list_tcp(id, known) {
             if let Some(flow) = self.tcp_mut(id) {
                 flow.connection_mut().clear(pool);
@@ -148,9 +143,8 @@ impl Sockets {
     }
 
     /// The UDP socket that is connected between two ends.
-    pub(crate) fn find_connected_udp(&self, local: Endpoint, remote: Endpoint) -> Option<UdpSocketId> {
-        let name = Name { protocol: protocol::UDP, local, remote };
-        self.flows.find(&self.slab, &name).map(UdpSocketId::of)
+    pub(crate) fn find_connected_udp(&self, name: &Name) -> Option<UdpSocketId> {
+        self.flows.find(&self.slab, name).map(UdpSocketId::of)
     }
     /// Connects a UDP socket, so that it is found by its two ends; false when another has the same.
     pub(crate) fn connect_udp(&mut self, id: UdpSocketId, local: Endpoint, remote: Endpoint) -> bool {
@@ -187,18 +181,12 @@ impl Sockets {
     }
     /// The bound socket of a transport for `local` on `link`. In order of preference: bound to this address, to the
     /// unspecified address, to every address, to every address and port.
-    pub(crate) fn find_binding(
-        &mut self,
-        paths: &Paths,
-        number: u8,
-        link: LinkId,
-        local: Endpoint,
-    ) -> Option<AnySocketId> {
-        let wanted = (number, link, local);
+    pub(crate) fn find_binding(&mut self, paths: &Paths, link: LinkId, name: &Name) -> Option<AnySocketId> {
+        let wanted = (name.protocol, link, name.local);
         let found = match self.last_binding {
             Some((last, id)) if last == wanted => Some(id),
             _ => {
-                let found = self.search_binding(paths, number, link, local);
+                let found = self.search_binding(paths, link, name);
                 // A binding to every address depends on the host's own addresses.
                 self.last_binding = found.filter(|_| !self.any_address).map(|id| (wanted, id));
                 found
@@ -206,13 +194,14 @@ impl Sockets {
         };
         self.typed(found?)
     }
-    fn search_binding(&self, paths: &Paths, number: u8, link: LinkId, local: Endpoint) -> Option<SocketId> {
+    fn search_binding(&self, paths: &Paths, link: LinkId, name: &Name) -> Option<SocketId> {
+        let Name { protocol: number, local, .. } = *name;
         let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
         let any_own = unspecified_like(local.address);
         let find = |protocol: u8, address: IpAddr, port: u16| {
             let name = Name { protocol, local: Endpoint { address, port }, remote: NOWHERE };
             let found = SocketId(self.bindings.find(&self.slab, &name)?);
-            self.any(found)?.is_open_to(link).then_some(found)
+            self.any(found)?.bound_link().is_none_or(|bound| bound == link).then_some(found)
         };
         if let Some(exact) = find(number, local.address, local.port) {
             return Some(exact);
@@ -246,7 +235,7 @@ impl Sockets {
         let mut hash = None;
         let is_free = |port| {
             let local = Endpoint { address, port };
-            let name = Name { protocol: protocol::TCP, local, remote };
+            let name = Name::tcp(local, remote);
             let name_hash = flows.hash(&name);
             hash = Some(name_hash);
             flows.find_hashed(slab, &name, name_hash).is_none()
@@ -272,23 +261,18 @@ impl Sockets {
         port.ok_or(BindError::NoPort)
     }
     /// Whether the segments between two ends come to this stack, where several form one host.
-    pub(crate) fn shares(&self, local: Endpoint, remote: Endpoint) -> bool {
-        self.ephemeral.share.is_none_or(|share| share.has(local, remote))
+    pub(crate) fn shares(&self, name: &Name) -> bool {
+        self.ephemeral.share.is_none_or(|share| share.has(name.local, name.remote))
     }
     /// Parameters of a new connection that the host chooses.
-    pub(crate) fn open(&self, path: &Path, local: Endpoint, remote: Endpoint, now: Instant) -> Open {
-        let (initial_sequence, timestamp_offset) = self.initial_sequence(local, remote, now);
-        let default_mss = default_mss(remote.address);
+    pub(crate) fn open(&self, path: &Path, name: &Name, now: Instant) -> Open {
+        let (initial_sequence, timestamp_offset) = self.initial_sequence(name, now);
+        let default_mss = default_mss(name.remote.address);
         let path_mtu_mss = segment_limit(path);
         Open { initial_sequence, timestamp_offset, path_mtu_mss, default_mss, ..Open::default() }
     }
     /// The initial sequence number of a connection that begins now, and the offset of its timestamp clock.
-    pub(crate) fn initial_sequence(
-        &self,
-        local: Endpoint,
-        remote: Endpoint,
-        now: Instant,
-    ) -> (Sequence, u32) {
-        self.identity.initial_sequence(local, remote, now)
+    pub(crate) fn initial_sequence(&self, name: &Name, now: Instant) -> (Sequence, u32) {
+        self.identity.initial_sequence(name, now)
     }
 }

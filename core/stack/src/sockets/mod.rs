@@ -114,7 +114,12 @@ impl Sockets {
     /// Checks thawed sockets.
     #[cfg(feature = "freeze")]
     pub(crate) fn check(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
-        self.check_table()?;
+        use inhost_base::freeze::require;
+        self.slab.check()?;
+        let connections = self.iter().filter(|(_, socket)| matches!(socket, Socket::Tcp(_))).count();
+        let datagram_sockets = self.iter().filter(|(_, socket)| socket.takes_datagrams()).count();
+        let is_true = (connections, datagram_sockets) == (self.connections, self.datagram_sockets);
+        require(is_true, "the counts of sockets")?;
         let places = self.places();
         self.schedule.check(places)?;
         self.listening.check(places)

@@ -2,10 +2,9 @@
 
 use crate::environment::Environment;
 use crate::error::SocketError;
-use crate::socket::{AnySocketId, ConnectionOptions, Inherited, SocketId, SocketOption, TcpSocketId};
+use crate::socket::{AnySocketId, ConnectionOptions, SocketId, SocketOption, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::TcpSocketFlags;
-use alloc::sync::Arc;
 
 impl Sockets {
     /// Changes an option.
@@ -51,28 +50,18 @@ impl Sockets {
     }
     /// The options of a connection or a listener.
     pub(crate) fn options(&self, socket: SocketId) -> Result<ConnectionOptions, SocketError> {
-        let (tcp, cork, inherited) = match self.any(socket).ok_or(SocketError::NoSocket)? {
-            Socket::Tcp(flow) if flow.has(TcpSocketFlags::SILENT) => return Err(SocketError::NoSocket),
-            Socket::Tcp(flow) => {
-                let inherited = Inherited {
-                    linger: self.optional.linger(TcpSocketId::of(socket.0)),
-                    traffic_class: flow.traffic_class(),
-                    hop_limit: flow.hop_limit(),
-                    fragments: flow.has(TcpSocketFlags::FRAGMENTS),
-                };
-                (flow.connection().config(), flow.connection().sender().is_corked(), inherited)
-            }
-            Socket::Listener(listener) => (listener.tcp(), false, listener.inherited()),
-            _ => return Err(SocketError::WrongKind),
-        };
-        let Inherited { linger, traffic_class, hop_limit, fragments } = inherited;
-        Ok(ConnectionOptions {
-            tcp: Arc::clone(tcp),
-            cork,
-            linger,
-            differentiated_services: traffic_class >> 2,
-            hop_limit,
-            dont_fragment: !fragments,
-        })
+        match self.any(socket).ok_or(SocketError::NoSocket)? {
+            Socket::Tcp(flow) if flow.has(TcpSocketFlags::SILENT) => Err(SocketError::NoSocket),
+            Socket::Tcp(flow) => Ok(ConnectionOptions {
+                tcp: flow.connection().config().clone(),
+                cork: flow.connection().sender().is_corked(),
+                linger: self.optional.linger(TcpSocketId::of(socket.0)),
+                differentiated_services: flow.traffic_class() >> 2,
+                hop_limit: flow.hop_limit(),
+                dont_fragment: !flow.has(TcpSocketFlags::FRAGMENTS),
+            }),
+            Socket::Listener(listener) => Ok(listener.inherited().clone()),
+            _ => Err(SocketError::WrongKind),
+        }
     }
 }

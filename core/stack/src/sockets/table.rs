@@ -9,7 +9,6 @@ use crate::socket::{
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
-use inhost_buf::Pool;
 
 /// Access to the sockets of one kind.
 macro_rules! typed_access {
@@ -32,15 +31,6 @@ macro_rules! typed_access {
 }
 
 impl Sockets {
-    /// Checks a thawed table.
-    #[cfg(feature = "freeze")]
-    pub(super) fn check_table(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
-        self.slab.check()?;
-        let connections = self.iter().filter(|(_, socket)| matches!(socket, Socket::Tcp(_))).count();
-        let datagram_sockets = self.iter().filter(|(_, socket)| socket.takes_datagrams()).count();
-        let is_true = (connections, datagram_sockets) == (self.connections, self.datagram_sockets);
-        inhost_base::freeze::require(is_true, "the counts of sockets")
-    }
     /// All sockets, to change, in order of their places.
     #[cfg(feature = "freeze")]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Socket> {
@@ -103,21 +93,16 @@ impl Sockets {
     pub(crate) fn any(&self, socket: SocketId) -> Option<&Socket> {
         self.slab.at(socket.0)
     }
-
-    /// Adds a connection; when the table is full its memory goes back to `pool`.
+    #[inline]
+    pub(crate) fn any_mut(&mut self, socket: SocketId) -> Option<&mut Socket> {
+        self.slab.at_mut(socket.0)
+    }
+    /// Adds a connection, where [`Sockets::next_tcp_id`] gave an identifier for it.
     #[inline(always)]
-    pub(super) fn insert_tcp(&mut self, flow: TcpSocket, pool: &mut Pool) -> Option<TcpSocketId> {
-        match self.slab.insert(Socket::Tcp(flow)) {
-            Ok(key) => {
-                self.connections += 1;
-                Some(TcpSocketId::of(key))
-            }
-            Err(Socket::Tcp(mut flow)) => {
-                flow.connection_mut().clear(pool);
-                None
-            }
-            Err(_) => None,
-        }
+    pub(super) fn insert_tcp(&mut self, flow: TcpSocket) -> Option<TcpSocketId> {
+        let key = self.slab.insert(Socket::Tcp(flow)).ok()?;
+        self.connections += 1;
+        Some(TcpSocketId::of(key))
     }
     /// Adds a socket that holds no memory yet; `None` when the table is full.
     pub(super) fn insert(&mut self, socket: Socket) -> Option<SocketId> {

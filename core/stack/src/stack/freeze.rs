@@ -11,18 +11,17 @@ use crate::stack::{Parts, Stack};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, iter};
 use inhost_base::freeze::{Invalid, require};
 use inhost_base::{Instant, Random, SipKey};
 use inhost_buf::Packet;
 use inhost_tcp::Config;
-use serde::{Deserialize, Serialize};
 
 /// The first bytes of a frozen stack.
 const MAGIC: [u8; 8] = *b"inhost\xf0\x7a";
 /// The version of the format. It rises with each change of a type that is written; the test `the_format_is_that_of_its_version`
 /// fails on a change without it.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 /// Magic, version, fingerprint, length of the body, checksum of the body.
 const HEADER_BYTES: usize = 8 + 4 + 8 + 8 + 8;
 
@@ -106,24 +105,9 @@ impl From<Invalid> for ThawError {
     }
 }
 
-/// What is written.
-#[derive(Serialize)]
-struct Frozen<'a> {
-    parts: &'a Parts,
-    loopback: &'a Loopback,
-    configs: Vec<&'a Config>,
-    /// Which of these the host's default is, and then that of each connection and listener, in order of place.
-    uses: Vec<u32>,
-}
-
-/// The same, as it is read.
-#[derive(Deserialize)]
-struct Thawed {
-    parts: Parts,
-    loopback: Loopback,
-    configs: Vec<Config>,
-    uses: Vec<u32>,
-}
+/// What is written: the state, the configurations that it shares, and which of these the host's default is, and then that of
+/// each connection and listener, in order of place.
+type Frozen<State, Config> = (State, Vec<Config>, Vec<u32>);
 
 impl Stack {
     /// The whole state as bytes: connections with their queues, timers, listeners, datagram sockets, links, addresses,
@@ -147,15 +131,15 @@ impl Stack {
     /// ```
     pub fn freeze(&self) -> Result<Vec<u8>, FreezeError> {
         let Stack { parts, loopback } = self;
-        let mut configs = Configs::default();
-        configs.add(parts.sockets.tcp_config());
-        for (_, socket) in parts.sockets.iter() {
-            if let Some(config) = config_of(socket) {
-                configs.add(config);
-            }
+        let (mut configs, mut uses, mut known) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let used = parts.sockets.iter().filter_map(|(_, socket)| config_of(socket));
+        for config in iter::once(parts.sockets.tcp_config()).chain(used) {
+            uses.push(*known.entry(Arc::as_ptr(config)).or_insert_with(|| {
+                configs.push(&**config);
+                configs.len() as u32 - 1
+            }));
         }
-        let Configs { list: configs, uses, .. } = configs;
-        let frozen = Frozen { parts, loopback, configs, uses };
+        let frozen: Frozen<(&Parts, &Loopback), &Config> = ((parts, loopback), configs, uses);
         // Writing to memory fails for nothing but a variant that is not written, which only custom congestion control has.
         let body = postcard::to_extend(&frozen, header(&[]));
         let mut bytes = body.map_err(|_| FreezeError::CustomCongestion)?;
@@ -207,24 +191,6 @@ impl Stack {
         sockets.reseed(random, now);
         sockets.relist()?;
         Ok(stack)
-    }
-}
-
-/// The configurations that connections share, each once.
-#[derive(Default)]
-struct Configs<'a> {
-    list: Vec<&'a Config>,
-    known: BTreeMap<*const Config, u32>,
-    uses: Vec<u32>,
-}
-
-impl<'a> Configs<'a> {
-    fn add(&mut self, config: &'a Arc<Config>) {
-        let place = *self.known.entry(Arc::as_ptr(config)).or_insert_with(|| {
-            self.list.push(config);
-            self.list.len() as u32 - 1
-        });
-        self.uses.push(place);
     }
 }
 
@@ -289,9 +255,9 @@ fn checksum(body: &[u8]) -> u64 {
 
 /// Reads a stack, and checks all but the tables that are made anew.
 fn read(body: &[u8], memory_limit_bytes: usize) -> Result<Stack, ThawError> {
-    let (thawed, rest) = postcard::take_from_bytes::<Thawed>(body).map_err(|_| ThawError::Malformed)?;
+    let thawed = postcard::take_from_bytes::<Frozen<(Parts, Loopback), Config>>(body);
+    let (((mut parts, mut loopback), configs, uses), rest) = thawed.map_err(|_| ThawError::Malformed)?;
     require(rest.is_empty(), "bytes behind the end")?;
-    let Thawed { mut parts, mut loopback, configs, uses } = thawed;
     let configs: Vec<Arc<Config>> = configs.into_iter().map(Arc::new).collect();
     let mut uses = uses.into_iter();
     let mut config = || {
@@ -323,9 +289,11 @@ fn read(body: &[u8], memory_limit_bytes: usize) -> Result<Stack, ThawError> {
             match socket {
                 Socket::Tcp(flow) => flow.connection_mut().thaw(config()?, &mut act)?,
                 Socket::Listener(listener) => listener.thaw(config()?),
-                Socket::Udp(udp) => udp.thaw(&mut act)?,
-                Socket::Echo(echo) => echo.thaw(&mut act)?,
-                Socket::Probe(prober) => prober.thaw(&mut act)?,
+                Socket::Udp(udp) => udp.check()?,
+                Socket::Echo(_) | Socket::Probe(_) => {}
+            }
+            if let Some(datagrams) = socket.datagrams_mut() {
+                datagrams.thaw(&mut act)?;
             }
         }
         loopback.thaw(&mut act)?;

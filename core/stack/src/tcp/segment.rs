@@ -1,6 +1,6 @@
 //! The sizes of segments, as they follow from a path, and the addresses that TCP talks to.
 
-use inhost_base::IpAddr;
+use inhost_base::{IpAddr, Ipv4Addr};
 use inhost_ip::Path;
 
 /// The MSS of a peer without an MSS option (RFC 9293 §3.7.1).
@@ -22,10 +22,5 @@ pub(crate) fn segment_limit(path: &Path) -> u16 {
 
 /// Whether an address can be one end of a TCP connection.
 pub(crate) fn can_talk(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            !address.is_unspecified() && !address.is_multicast() && !address.is_broadcast()
-        }
-        IpAddr::V6(address) => !address.is_unspecified() && !address.is_multicast(),
-    }
+    !address.is_unspecified() && !address.is_multicast() && address != IpAddr::V4(Ipv4Addr::BROADCAST)
 }

@@ -1,6 +1,6 @@
 //! A TCP socket: a connection with its two ends, its path and its flags.
 
-use crate::demux::NameHash;
+use crate::demux::{Name, NameHash};
 use crate::socket::{ListenerId, Readiness};
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
@@ -80,8 +80,7 @@ impl TcpSocket {
     pub(crate) fn new(
         connection: Connection,
         path: &Path,
-        local_port: u16,
-        remote_port: u16,
+        name: &Name,
         listener: Option<ListenerId>,
         flags: TcpSocketFlags,
     ) -> TcpSocket {
@@ -93,8 +92,8 @@ impl TcpSocket {
             name_hash: NameHash::default(),
             listener: listener.map_or(Key::from_bits(0), ListenerId::key),
             generation,
-            local_port,
-            remote_port,
+            local_port: name.local.port,
+            remote_port: name.remote.port,
             link,
             mtu_bytes,
             addresses: Addresses::new(source, destination, next_hop),
@@ -173,6 +172,10 @@ impl TcpSocket {
     pub(crate) fn remote(&self) -> Endpoint {
         Endpoint { address: self.addresses.all().1, port: self.remote_port }
     }
+    /// Its name in the table of flows.
+    pub(crate) fn name(&self) -> Name {
+        Name::tcp(self.local(), self.remote())
+    }
     /// Whether a packet goes from the remote end to the local one.
     #[inline]
     pub(crate) fn matches(&self, ip: &IpFront<'_>, source_port: u16, destination_port: u16) -> bool {
@@ -197,10 +200,6 @@ impl TcpSocket {
     /// Whether the handshake is still to be done.
     pub(crate) fn is_opening(&self) -> bool {
         matches!(self.connection.state(), TcpState::SynSent | TcpState::SynReceived)
-    }
-    /// Whether its connection is over for good.
-    pub(crate) fn is_over(&self) -> bool {
-        self.connection.state() == TcpState::Closed
     }
     /// The readiness for the application, if it holds the socket.
     pub(crate) fn readiness(&self) -> Readiness {

@@ -4,5 +4,5 @@ mod gso;
 mod socket;
 
 pub use gso::MAX_GSO_DATAGRAMS;
-pub(crate) use gso::{GsoHeaders, cut};
-pub(crate) use socket::{LEAST_BYTES, Outgoing, Udp};
+pub(crate) use gso::{HEADERS_BYTES, write_gso_headers};
+pub(crate) use socket::{LEAST_BYTES, Udp};

@@ -2,12 +2,12 @@
 
 use crate::error::{DatagramError, SocketError};
 use crate::options::UdpOptions;
-use crate::socket::{DatagramInfo, Packets, Readiness, RecentlySent, SocketOption, Strangers};
+use crate::socket::{DatagramInfo, Datagrams, Outgoing, Readiness, SocketOption, Strangers};
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{COPY_BELOW_BYTES, HEADROOM_BYTES, Packet, Pool};
 use inhost_event::Drop;
 use inhost_ip::Path;
-use inhost_wire::{Ecn, udp};
+use inhost_wire::udp;
 
 /// Datagrams that a socket may hold in each direction, whatever they pin.
 const QUEUED_DATAGRAMS: usize = 4096;
@@ -32,33 +32,14 @@ pub(crate) struct Udp {
     /// Bound to a multicast group or a broadcast address.
     takes_group: bool,
     options: UdpOptions,
-    opened: Instant,
-    incoming: Packets<DatagramInfo>,
     /// Datagrams that arrived and were dropped for want of room or memory.
     dropped: u64,
-    outgoing: Packets<Outgoing>,
-    /// To be reported once.
-    error: Option<DatagramError>,
-    /// To judge ICMP errors by.
-    recent: RecentlySent,
     strangers: Strangers,
     /// A send found no room.
     writer_waits: bool,
     /// The application has let go of it, and its last datagrams are on their way out.
     closed: bool,
-}
-
-/// How a datagram, or a GSO datagram, leaves.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Outgoing {
-    pub(crate) path: Path,
-    pub(crate) source_port: u16,
-    pub(crate) destination: Endpoint,
-    /// GSO size: the payload of each datagram but the last; 0 for a single datagram.
-    pub(crate) segment_bytes: u16,
-    /// The congestion mark.
-    pub(crate) ecn: Ecn,
+    datagrams: Datagrams,
 }
 
 impl Udp {
@@ -69,27 +50,23 @@ impl Udp {
             remote: None,
             takes_group,
             options,
-            opened: now,
-            incoming: Packets::new(),
             dropped: 0,
-            outgoing: Packets::new(),
-            error: None,
-            recent: RecentlySent::new(RECENT_DESTINATIONS),
             strangers: Strangers::new(STRANGERS),
             writer_waits: false,
             closed: false,
+            datagrams: Datagrams::new(QUEUED_DATAGRAMS, RECENT_DESTINATIONS, now),
         }
     }
-    /// Calls `act` with each packet of a thawed socket, and checks the socket.
+    pub(crate) fn datagrams(&self) -> &Datagrams {
+        &self.datagrams
+    }
+    pub(crate) fn datagrams_mut(&mut self) -> &mut Datagrams {
+        &mut self.datagrams
+    }
+    /// Checks what is its own of a thawed socket.
     #[cfg(feature = "freeze")]
-    pub(crate) fn thaw(
-        &mut self,
-        act: inhost_buf::freeze::ThawPacket<'_>,
-    ) -> Result<(), inhost_base::freeze::Invalid> {
-        self.incoming.thaw(&mut *act)?;
-        self.outgoing.thaw(act)?;
-        self.strangers.check()?;
-        self.recent.check()
+    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        self.strangers.check()
     }
     /// The end that it was bound to, under which it is found in the table of bindings.
     pub(crate) fn bound(&self) -> Endpoint {
@@ -125,13 +102,6 @@ impl Udp {
         }
         Ok(())
     }
-    pub(crate) fn opened(&self) -> Instant {
-        self.opened
-    }
-    /// Where it has sent to of late, to judge ICMP errors by.
-    pub(crate) fn recent(&self) -> &RecentlySent {
-        &self.recent
-    }
     /// Connects it.
     pub(crate) fn connect(&mut self, local: Endpoint, remote: Endpoint) {
         (self.local, self.remote) = (local, Some(remote));
@@ -140,50 +110,36 @@ impl Udp {
     pub(crate) fn disconnect(&mut self) {
         (self.local, self.remote) = (self.bound, None);
     }
-    /// The error that waits to be reported, which counts as reported then.
-    pub(crate) fn take_error(&mut self) -> Option<DatagramError> {
-        self.error.take()
-    }
-    /// Keeps an error to be reported once.
-    pub(crate) fn set_error(&mut self, error: DatagramError) {
-        self.error = Some(error);
-    }
     /// Whether there is room for so many bytes to send; else the application is told when there is.
     pub(crate) fn await_room(&mut self, bytes: usize) -> Result<(), DatagramError> {
         let has_room = self.has_room(bytes + HEADROOM_BYTES);
         self.writer_waits |= !has_room;
         if has_room { Ok(()) } else { Err(DatagramError::WouldBlock) }
     }
-    /// Whether nothing waits to be sent.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.outgoing.is_empty()
-    }
-    /// The datagram, or GSO datagram, that is sent next.
-    pub(crate) fn first(&self) -> Option<&(Packet, Outgoing)> {
-        self.outgoing.front()
-    }
     /// The datagram that is sent next, to change, and the options.
     pub(crate) fn first_mut(&mut self) -> Option<(&mut Packet, &mut Outgoing, &UdpOptions)> {
-        self.outgoing.front_mut().map(|(payload, first)| (payload, first, &self.options))
-    }
-    /// Queues a datagram.
-    pub(crate) fn push(&mut self, payload: Packet, datagram: Outgoing) {
-        self.outgoing.push(payload, datagram);
+        self.datagrams.first_mut().map(|(payload, first)| (payload, first, &self.options))
     }
     /// Is done with the first datagram, which has left or failed with `error`. Whether there is news for the application.
-    pub(crate) fn finish_first(&mut self, error: Option<DatagramError>, pool: &mut Pool) -> bool {
-        if let Some((payload, _)) = self.outgoing.pop() {
-            pool.give(payload);
+    pub(crate) fn finish_first(
+        &mut self,
+        error: Option<DatagramError>,
+        now: Instant,
+        pool: &mut Pool,
+    ) -> bool {
+        if error.is_none() {
+            self.note_sent(now);
         }
+        self.datagrams.drop_first(pool);
         if self.closed {
             return false;
         }
         let woken = core::mem::take(&mut self.writer_waits);
-        let reported = error.is_some() && (self.remote.is_some() || self.options.report_unconnected_errors);
-        if reported {
-            self.error = error;
+        let reported = error.filter(|_| self.remote.is_some() || self.options.report_unconnected_errors);
+        if let Some(error) = reported {
+            self.datagrams.set_error(error);
         }
-        reported || woken
+        reported.is_some() || woken
     }
     /// Takes a datagram that came in; with memory short it may pin `share` bytes at most.
     // spec: RFC1122 4.1.3.5-1
@@ -195,7 +151,7 @@ impl Udp {
         now: Instant,
         pool: &mut Pool,
     ) -> Result<(), Drop> {
-        if self.remote.is_none() && !self.recent.has_begun(info.from, now) {
+        if self.remote.is_none() && !self.datagrams.recent().has_begun(info.from, now) {
             self.strangers.note(info.from, now);
         }
         let small = packet.len() < COPY_BELOW_BYTES;
@@ -204,15 +160,8 @@ impl Udp {
             false => None,
         };
         let capacity = copied.as_ref().map_or(packet.capacity(), Packet::capacity);
-        let pinned = self.incoming.capacity_bytes() + capacity;
-        // The first datagram is taken whatever it pins, or a small limit would take none at all.
-        let fits = self.incoming.is_empty() || pinned <= self.options.receive_limit_bytes;
-        let refused = match () {
-            _ if !fits || self.incoming.len() >= QUEUED_DATAGRAMS => Some(Drop::QueueFull),
-            _ if share.is_some_and(|share| pinned > share) => Some(Drop::NoMemory),
-            _ => None,
-        };
-        if let Some(why) = refused {
+        let limit_bytes = self.options.receive_limit_bytes;
+        if let Err(why) = self.datagrams.admits(capacity, limit_bytes, share) {
             self.dropped += 1;
             pool.give(copied.unwrap_or_default());
             return Err(why);
@@ -224,32 +173,17 @@ impl Udp {
             }
             None => packet.take(),
         };
-        self.incoming.push(payload, info);
+        self.datagrams.deliver(payload, info);
         Ok(())
     }
     /// Datagrams that arrived and were dropped for want of room or memory.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
-    /// The datagram that the application gets next, which stays.
-    pub(crate) fn next_incoming(&self) -> Option<&DatagramInfo> {
-        self.incoming.front().map(|(_, info)| info)
-    }
-    /// Takes the next datagram for the application: as much of it as `into` has room for.
-    pub(crate) fn receive(
-        &mut self,
-        into: &mut [u8],
-        pool: &mut Pool,
-    ) -> Result<DatagramInfo, DatagramError> {
-        if let Some(error) = self.error.take() {
-            return Err(error);
-        }
-        self.incoming.read(into, pool).ok_or(DatagramError::WouldBlock)
-    }
     /// Drops received datagrams. The socket is no longer bound, so no more arrive.
     pub(crate) fn close(&mut self, pool: &mut Pool) {
         self.closed = true;
-        self.incoming.clear(pool);
+        self.datagrams.clear_incoming(pool);
     }
     /// Whether no application holds it.
     pub(crate) fn is_closed(&self) -> bool {
@@ -259,30 +193,16 @@ impl Udp {
         if self.closed {
             return Readiness::empty();
         }
-        let failed = self.error.is_some();
-        Readiness::empty()
-            .with_if(Readiness::READABLE, failed || !self.incoming.is_empty())
-            .with_if(Readiness::WRITABLE, failed || self.has_room(1))
-            .with_if(Readiness::CONNECTED, self.remote.is_some())
-            .with_if(Readiness::ERROR, failed)
+        let readiness = self.datagrams.readiness(false, self.has_room(1));
+        readiness.with_if(Readiness::CONNECTED, self.remote.is_some())
     }
     fn has_room(&self, bytes: usize) -> bool {
-        self.outgoing.is_empty()
-            || (self.outgoing.len() < QUEUED_DATAGRAMS
-                && self.outgoing.capacity_bytes() + bytes <= self.options.send_limit_bytes)
-    }
-    /// Memory that its datagrams pin.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.incoming.capacity_bytes() + self.outgoing.capacity_bytes()
-    }
-    /// Bytes that wait for the application, and for the link.
-    pub(crate) fn queued_bytes(&self) -> (usize, usize) {
-        (self.incoming.bytes(), self.outgoing.bytes())
+        self.datagrams.has_room(bytes, self.options.send_limit_bytes)
     }
     /// Remembers that the first datagram left, where an error about it may matter, or a gateway may know a better one.
     #[inline]
-    pub(crate) fn note_sent(&mut self, now: Instant) {
-        let Some((payload, datagram)) = self.outgoing.front() else { return };
+    fn note_sent(&mut self, now: Instant) {
+        let Some((payload, datagram)) = self.datagrams.first() else { return };
         let (path, options) = (&datagram.path, &self.options);
         let payload_bytes = match datagram.segment_bytes {
             0 => payload.len(),
@@ -296,24 +216,19 @@ impl Udp {
         let longest = if options.beyond_path_mtu { u16::MAX } else { path.mtu_bytes };
         let packet_bytes = packet_bytes.min(usize::from(longest));
         let whole_bytes = if is_whole { packet_bytes as u16 } else { 0 };
-        let to = datagram.destination;
+        let (to, is_near) = (datagram.destination, path.next_hop == path.destination);
         let is_answer =
             self.options.answers_strangers || self.remote.is_none() && self.strangers.may_include(to, now);
         if !is_answer
             || self.remote.is_some()
             || options.report_unconnected_errors
             || whole_bytes > LEAST_PATH_MTU
-            || path.next_hop != path.destination
+            || !is_near
         {
-            self.recent.note(to, whole_bytes, is_answer, now);
+            self.datagrams.recent_mut().note(to, whole_bytes, is_answer, now);
         } else {
-            self.recent.note_aside(to, whole_bytes, is_answer, now);
+            self.datagrams.recent_mut().note_aside(to, whole_bytes, is_answer, now);
         }
-    }
-    /// Gives all its memory back.
-    pub(crate) fn clear(mut self, pool: &mut Pool) {
-        self.incoming.clear(pool);
-        self.outgoing.clear(pool);
     }
 }
 
