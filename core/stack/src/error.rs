@@ -1,181 +1,127 @@
 //! Error types, one for each operation.
 
-use core::fmt;
 use inhost_ip::{ErrorKind, RouteError, SendDatagramError};
 use inhost_tcp::ConnectionError;
 
 /// Why a connection was not begun.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// There is no route to the remote address.
-    Route(RouteError),
+    #[error(transparent)]
+    Route(#[from] RouteError),
     /// The remote end cannot be called: a group, a broadcast address, an unspecified address, or port 0.
+    #[error("the remote end cannot be called")]
     BadRemote,
     /// The same two ends are connected already, or the local port asked for is a listener's own.
+    #[error("the two ends are connected already")]
     InUse,
     /// No ephemeral port is free towards that remote endpoint, or the requested port belongs to another shard.
+    #[error("every local port is taken")]
     NoPort,
     /// As many sockets as the host may have.
+    #[error("too many sockets")]
     TooManySockets,
 }
 
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConnectError::Route(why) => why.fmt(f),
-            ConnectError::BadRemote => f.write_str("the remote end cannot be called"),
-            ConnectError::InUse => f.write_str("the two ends are connected already"),
-            ConnectError::NoPort => f.write_str("every local port is taken"),
-            ConnectError::TooManySockets => f.write_str("too many sockets"),
-        }
-    }
-}
-impl core::error::Error for ConnectError {}
-impl From<RouteError> for ConnectError {
-    fn from(why: RouteError) -> Self {
-        ConnectError::Route(why)
-    }
-}
-
 /// Why a local end was not bound: of a listener, a UDP or an echo socket.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
     /// Another socket has the same local end.
+    #[error("the local address and port are in use")]
     InUse,
     /// The address is none of ours.
+    #[error("the address is not one of ours")]
     NotOurs,
     /// A port is needed; only an any-address socket may go without.
+    #[error("no port is free")]
     NoPort,
     /// As many sockets as the host may have.
+    #[error("too many sockets")]
     TooManySockets,
 }
 
 /// Why there is no listener: see [`BindError`].
 pub type ListenError = BindError;
 
-impl fmt::Display for BindError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            BindError::InUse => "the local address and port are in use",
-            BindError::NotOurs => "the address is not one of ours",
-            BindError::NoPort => "no port is free",
-            BindError::TooManySockets => "too many sockets",
-        })
-    }
-}
-impl core::error::Error for BindError {}
-
 /// A call that this socket does not know.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum SocketError {
     /// The socket was closed, or never was.
+    #[error("no such socket")]
     NoSocket,
     /// The socket is of another kind, or in the wrong state.
+    #[error("not an operation for this socket")]
     WrongKind,
     /// The value is out of range.
+    #[error("the value is out of range")]
     Invalid,
 }
 
-impl fmt::Display for SocketError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SocketError::NoSocket => "no such socket",
-            SocketError::WrongKind => "not an operation for this socket",
-            SocketError::Invalid => "the value is out of range",
-        })
-    }
-}
-impl core::error::Error for SocketError {}
-
 /// Why stream bytes were not taken or not given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// Not now: readiness will tell.
+    #[error("not ready now")]
     WouldBlock,
     /// Our side was closed for sending.
+    #[error("closed for sending")]
     Shutdown,
     /// The connection is over, and this is why.
+    #[error(transparent)]
     Connection(ConnectionError),
     /// Not a socket for this.
-    Socket(SocketError),
-}
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StreamError::WouldBlock => f.write_str("not ready now"),
-            StreamError::Shutdown => f.write_str("closed for sending"),
-            StreamError::Connection(why) => why.fmt(f),
-            StreamError::Socket(why) => why.fmt(f),
-        }
-    }
-}
-impl core::error::Error for StreamError {}
-impl From<SocketError> for StreamError {
-    fn from(why: SocketError) -> Self {
-        StreamError::Socket(why)
-    }
+    #[error(transparent)]
+    Socket(#[from] SocketError),
 }
 
 /// Why a datagram was not sent or not received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum DatagramError {
     /// Not now: readiness will tell.
+    #[error("not ready now")]
     WouldBlock,
     /// There is no route to the destination.
-    Route(RouteError),
+    #[error(transparent)]
+    Route(#[from] RouteError),
     /// The socket is not connected, and no destination was given.
+    #[error("no destination")]
     NoDestination,
     /// The destination is a broadcast address, and the socket was not allowed that.
+    #[error("the socket may not send to a broadcast address")]
     Broadcast,
     /// Longer than a datagram can be, or than the path takes in one piece where fragments are forbidden.
+    #[error("the datagram is too long")]
     TooLong,
     /// The address to send from is not the socket's.
+    #[error("the source is not the socket's")]
     NotOurs,
     /// An earlier datagram was lost or refused, and a router or the other end reported it. Reported once.
+    #[error("{}", words_of(*.0))]
     Unreachable(ErrorKind),
     /// The neighbour that leads there did not answer to an earlier datagram. Reported once.
+    #[error("the next hop does not answer")]
     NoNeighbour,
     /// The socket is connected already, or there is no free port.
+    #[error("the local end is in use")]
     InUse,
     /// Not a socket for this.
-    Socket(SocketError),
+    #[error(transparent)]
+    Socket(#[from] SocketError),
 }
 
-impl fmt::Display for DatagramError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DatagramError::WouldBlock => "not ready now",
-            DatagramError::Route(why) => return why.fmt(f),
-            DatagramError::NoDestination => "no destination",
-            DatagramError::Broadcast => "the socket may not send to a broadcast address",
-            DatagramError::TooLong => "the datagram is too long",
-            DatagramError::NotOurs => "the source is not the socket's",
-            DatagramError::Unreachable(ErrorKind::PortUnreachable) => "nobody listens at the port",
-            DatagramError::Unreachable(ErrorKind::PacketTooBig) => "the datagram is too long for the path",
-            DatagramError::Unreachable(_) => "the destination is unreachable",
-            DatagramError::NoNeighbour => "the next hop does not answer",
-            DatagramError::InUse => "the local end is in use",
-            DatagramError::Socket(why) => return why.fmt(f),
-        })
-    }
-}
-impl core::error::Error for DatagramError {}
-impl From<SocketError> for DatagramError {
-    fn from(why: SocketError) -> Self {
-        DatagramError::Socket(why)
-    }
-}
-impl From<RouteError> for DatagramError {
-    fn from(why: RouteError) -> Self {
-        DatagramError::Route(why)
+/// What an error about an earlier datagram says.
+fn words_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::PortUnreachable => "nobody listens at the port",
+        ErrorKind::PacketTooBig => "the datagram is too long for the path",
+        _ => "the destination is unreachable",
     }
 }
 impl From<inhost_tcp::StreamError> for StreamError {

@@ -1,7 +1,5 @@
 //! How a connection ends, and what a call may say instead of its result.
 
-use core::fmt;
-
 /// Why a connection ended other than by both sides closing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
@@ -28,25 +26,33 @@ pub enum ConnectionError {
 }
 
 /// An ICMP error that does not end a connection (RFC 1122 §4.2.3.9); the user can query it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum SoftError {
     /// A router has no route to the host, or the host is down.
+    #[error("destination unreachable")]
     Unreachable,
     /// A router has no route to the network.
+    #[error("network unreachable")]
     NetworkUnreachable,
     /// The destination does not know the protocol, reported while the connection is synchronised.
+    #[error("protocol unreachable")]
     ProtocolUnreachable,
     /// The destination refuses the port, reported while the connection is synchronised.
+    #[error("refused by the destination's host")]
     Refused,
     /// A router or the host does not allow it.
+    #[error("prohibited")]
     Prohibited,
     /// The hop limit or the reassembly time ran out.
+    #[error("time exceeded")]
     TimeExceeded,
     /// An ICMP parameter problem was reported.
+    #[error("parameter problem")]
     ParameterProblem,
     /// Retransmissions have passed the threshold R1 (RFC 9293 §3.8.3) unanswered.
+    #[error("the peer does not respond")]
     NotResponding,
 }
 
@@ -65,14 +71,17 @@ pub enum NetworkError {
 }
 
 /// Why nothing was taken to be sent, or nothing was read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StreamError {
     /// The send buffer is full, or no buffer memory is left: there will be a change WRITABLE. Or nothing is there yet to be
     /// read: there will be a change READABLE.
+    #[error("not ready now")]
     WouldBlock,
     /// Our side is closed, so that nothing can be sent.
+    #[error("the sending side is closed")]
     Closed,
     /// The connection ended.
+    #[error(transparent)]
     Connection(ConnectionError),
 }
 
@@ -92,33 +101,9 @@ impl ConnectionError {
         }
     }
 }
-impl fmt::Display for ConnectionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl core::fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(self.text())
     }
 }
-impl fmt::Display for SoftError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SoftError::Unreachable => "destination unreachable",
-            SoftError::NetworkUnreachable => "network unreachable",
-            SoftError::ProtocolUnreachable => "protocol unreachable",
-            SoftError::Prohibited => "prohibited",
-            SoftError::Refused => "refused by the destination's host",
-            SoftError::TimeExceeded => "time exceeded",
-            SoftError::ParameterProblem => "parameter problem",
-            SoftError::NotResponding => "the peer does not respond",
-        })
-    }
-}
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StreamError::WouldBlock => f.write_str("not ready now"),
-            StreamError::Closed => f.write_str("the sending side is closed"),
-            StreamError::Connection(error) => error.fmt(f),
-        }
-    }
-}
 impl core::error::Error for ConnectionError {}
-impl core::error::Error for StreamError {}

@@ -11,7 +11,7 @@ use crate::stack::{Parts, Stack};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::{fmt, iter};
+use core::iter;
 use inhost_base::freeze::{Invalid, require};
 use inhost_base::{Instant, Random, SipKey};
 use inhost_buf::Packet;
@@ -26,31 +26,25 @@ const VERSION: u32 = 9;
 const HEADER_BYTES: usize = 8 + 4 + 8 + 8 + 8;
 
 /// Why a stack cannot be frozen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FreezeError {
     /// A connection, a listener or the configuration has congestion control of its own
     /// ([`crate::CongestionChoice::custom`]), whose state only its author knows. Choose another first, with
     /// [`crate::SocketOption::Congestion`].
+    #[error("custom congestion control cannot be frozen")]
     CustomCongestion,
 }
 
-impl fmt::Display for FreezeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FreezeError::CustomCongestion => f.write_str("custom congestion control cannot be frozen"),
-        }
-    }
-}
-impl core::error::Error for FreezeError {}
-
 /// Why bytes are not thawed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThawError {
     /// The bytes do not begin as a frozen stack does.
+    #[error("not a frozen stack")]
     NotAStack,
     /// The format has another version.
+    #[error("a stack frozen in version {found} of the format; this program reads version {known}")]
     Version {
         /// The version of the bytes.
         found: u32,
@@ -58,8 +52,10 @@ pub enum ThawError {
         known: u32,
     },
     /// The format has this version, and the program that wrote it lays something out otherwise.
+    #[error("a stack frozen by a program with another layout")]
     Layout,
     /// The bytes are fewer or more than their header says.
+    #[error("a frozen stack of {expected} bytes, of which there are {found}")]
     Length {
         /// Bytes expected.
         expected: u64,
@@ -67,37 +63,18 @@ pub enum ThawError {
         found: u64,
     },
     /// The checksum is wrong: the bytes were changed.
+    #[error("a frozen stack that was changed: its checksum is wrong")]
     Checksum,
     /// The body cannot be read.
+    #[error("a frozen stack that cannot be read")]
     Malformed,
     /// A field has a value that no stack has, and which one.
+    #[error("a frozen stack that is none: {0}")]
     Invalid(&'static str),
     /// Packets of the stack take more memory than was allowed.
+    #[error("a frozen stack that takes more memory than allowed")]
     Memory,
 }
-
-impl fmt::Display for ThawError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ThawError::NotAStack => f.write_str("not a frozen stack"),
-            ThawError::Version { found, known } => {
-                write!(
-                    f,
-                    "a stack frozen in version {found} of the format; this program reads version {known}"
-                )
-            }
-            ThawError::Layout => f.write_str("a stack frozen by a program with another layout"),
-            ThawError::Length { expected, found } => {
-                write!(f, "a frozen stack of {expected} bytes, of which there are {found}")
-            }
-            ThawError::Checksum => f.write_str("a frozen stack that was changed: its checksum is wrong"),
-            ThawError::Malformed => f.write_str("a frozen stack that cannot be read"),
-            ThawError::Invalid(what) => write!(f, "a frozen stack that is none: {what}"),
-            ThawError::Memory => f.write_str("a frozen stack that takes more memory than allowed"),
-        }
-    }
-}
-impl core::error::Error for ThawError {}
 
 impl From<Invalid> for ThawError {
     fn from(invalid: Invalid) -> Self {
