@@ -69,8 +69,8 @@ impl Ip {
             self.paths_mut().routing_mut().remove_where(|route| route.link == link);
             self.paths_mut().changed();
             if let Some(mut interface) = self.paths_mut().interfaces_mut().pop() {
-                interface.control.clear(env.pool);
-                interface.forward.clear(env.pool);
+                interface.control.clear(env.pool());
+                interface.forward.clear(env.pool());
             }
             return Err(error);
         }
@@ -90,20 +90,20 @@ impl Ip {
         let config = &interface.config;
         let (ipv6, link_local, discovers) =
             (config.ipv6, config.link_local, config.ipv6 && interface.listens_to_routers());
-        interface.neighbours.set_base_reachable(crate::neighbour::cache::BASE_REACHABLE, env.random);
+        interface.neighbours.set_base_reachable(crate::neighbour::cache::BASE_REACHABLE, env.random());
         // spec: RFC1122 3.3.7-1
-        interface.groups.join(scope::ALL_SYSTEMS.into(), env.now)?;
+        interface.groups.join(scope::ALL_SYSTEMS.into(), env.now())?;
         if ipv6 {
-            interface.groups.join(scope::ALL_NODES.into(), env.now)?;
+            interface.groups.join(scope::ALL_NODES.into(), env.now())?;
         }
         if interface.is_router {
-            interface.groups.join(scope::ALL_ROUTERS_V4.into(), env.now)?;
+            interface.groups.join(scope::ALL_ROUTERS_V4.into(), env.now())?;
             if ipv6 {
-                interface.groups.join(scope::ALL_ROUTERS.into(), env.now)?;
+                interface.groups.join(scope::ALL_ROUTERS.into(), env.now())?;
             }
         }
         if discovers {
-            interface.discovery.begin(env.now, env.random);
+            interface.discovery.begin(env.now(), env.random());
         }
         for address in addresses {
             self.add_address(link, *address, env)?;
@@ -200,7 +200,11 @@ impl Ip {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.interface_mut().join_group(group, env.now)
+        self.paths_mut()
+            .link(link)
+            .ok_or(ConfigureError::NoLink)?
+            .interface_mut()
+            .join_group(group, env.now())
     }
     /// Takes back one [`Ip::join_group`].
     pub fn leave_group(

@@ -59,25 +59,25 @@ impl<'a> Forwarder<'a> {
     ) -> Result<(), Drop> {
         let limit = self.forwarding.queue_packets;
         let Some(interface) = self.output.paths_mut().interface_mut(route.link) else {
-            env.pool.give(packet);
+            env.pool().give(packet);
             return Err(Drop::NoRoute);
         };
         let header = match interface.hardware() {
             None => Some(LinkHeader::NONE),
-            Some(_) => match interface.neighbours.resolve(route.next_hop, env.now) {
+            Some(_) => match interface.neighbours.resolve(route.next_hop, env.now()) {
                 Lookup::Known(hardware) => Some(interface.header_to(hardware, route.next_hop.is_ipv6())),
                 Lookup::Pending => None,
                 Lookup::Failed => {
                     self.output.send_error(from, IcmpError::HostUnreachable, packet.bytes(), env);
-                    env.pool.give(packet);
+                    env.pool().give(packet);
                     return Err(Drop::NoRoute);
                 }
             },
         };
         let queue = &mut interface.forward;
         let queued = match header {
-            Some(header) => queue.push_ready(header, packet, limit, env.pool),
-            None => queue.push_waiting(from, route.next_hop, packet, env.pool),
+            Some(header) => queue.push_ready(header, packet, limit, env.pool()),
+            None => queue.push_waiting(from, route.next_hop, packet, env.pool()),
         };
         interface.counters.forwarded_datagrams += u64::from(queued);
         if interface.neighbours.has_actions() {
@@ -95,7 +95,7 @@ impl<'a> Forwarder<'a> {
             match interface.neighbours.peek(waiting.next_hop) {
                 Some(Lookup::Known(hardware)) => {
                     let header = interface.header_to(hardware, waiting.next_hop.is_ipv6());
-                    if !interface.forward.push_ready(header, waiting.packet, limit, env.pool) {
+                    if !interface.forward.push_ready(header, waiting.packet, limit, env.pool()) {
                         self.output.paths_mut().count_drop(waiting.from, Drop::QueueFull, env);
                     }
                 }
@@ -107,7 +107,7 @@ impl<'a> Forwarder<'a> {
                         waiting.packet.bytes(),
                         env,
                     );
-                    env.pool.give(waiting.packet);
+                    env.pool().give(waiting.packet);
                     self.output.paths_mut().count_drop(waiting.from, Drop::NoRoute, env);
                 }
             }

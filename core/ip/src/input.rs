@@ -138,7 +138,7 @@ impl Input {
             ethernet::LENGTH => EthernetView::new(frame).ok().map(|view| (link, view.source())),
             _ => None,
         };
-        output.paths_mut().count_delivered(link, 1);
+        output.paths_mut().count(link, |counters| counters.delivered_datagrams += 1);
         true
     }
     /// The reversed source route of the datagram received last; see [`crate::Ip::return_route`].
@@ -220,7 +220,7 @@ impl Input {
                 Some(whole) => whole,
                 None => return Ok(Received::Handled),
             };
-            env.pool.give(core::mem::replace(packet, whole));
+            env.pool().give(core::mem::replace(packet, whole));
         }
         // The header of a datagram put together may be another than that of its last fragment.
         let view = Ipv4View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
@@ -240,7 +240,7 @@ impl Input {
             has_router_alert: false,
         };
         if header_bytes > ipv4::LENGTH {
-            self.read_options(output, &arrival, packet, env.now)?;
+            self.read_options(output, &arrival, packet, env.now())?;
         }
         packet.trim_front(header_bytes);
         self.deliver(output, &arrival, packet, env)
@@ -320,7 +320,7 @@ impl Input {
                 Some(whole) => whole,
                 None => return Ok(Received::Handled),
             };
-            env.pool.give(core::mem::replace(packet, whole));
+            env.pool().give(core::mem::replace(packet, whole));
         }
         Err(Drop::Fragment)
     }
@@ -429,7 +429,7 @@ impl Input {
             // Only duplicate address detection and listener reports use the unspecified source.
             _ if arrival.source.is_unspecified() => Err(Drop::BadSource),
             _ => {
-                output.paths_mut().count_delivered(arrival.link, 1);
+                output.paths_mut().count(arrival.link, |counters| counters.delivered_datagrams += 1);
                 Ok(Received::Datagram(Datagram {
                     link: arrival.link,
                     source: arrival.source,

@@ -62,13 +62,13 @@ impl<'a> Link<'a> {
             return Err(ConfigureError::Limit);
         }
         if let IpAddr::V6(v6) = address {
-            interface.groups.join(solicited_node_multicast(v6).into(), env.now)?;
+            interface.groups.join(solicited_node_multicast(v6).into(), env.now())?;
         }
         match (interface.hardware(), interface.config.duplicate_detection) {
             (None, _) => {}
-            (Some(_), DuplicateDetection::Off) => assigned.announce(env.now),
+            (Some(_), DuplicateDetection::Off) => assigned.announce(env.now()),
             (Some(_), how) => {
-                assigned.test(how == DuplicateDetection::BeforeUse, env.now, env.random);
+                assigned.test(how == DuplicateDetection::BeforeUse, env.now(), env.random());
             }
         }
         interface.addresses.push(assigned);
@@ -158,10 +158,10 @@ impl Interface {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        if self.groups.leave(group, env.now)? {
+        if self.groups.leave(group, env.now())? {
             match group {
-                IpAddr::V4(group) => igmp::send_leave(self, group, env.pool),
-                IpAddr::V6(group) => mld::send_done(self, group, env.pool),
+                IpAddr::V4(group) => igmp::send_leave(self, group, env.pool()),
+                IpAddr::V6(group) => mld::send_done(self, group, env.pool()),
             }
         }
         Ok(())

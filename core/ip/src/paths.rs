@@ -3,6 +3,7 @@
 mod order;
 mod timeout;
 
+use crate::counters::InterfaceCounters;
 use crate::interface::{Interface, Interfaces};
 use crate::link::{Link, StableKey};
 use crate::neighbour::cache::{Claim, Lookup};
@@ -154,7 +155,7 @@ impl Paths {
         if let Some(hardware) = interface.mapped_hardware(path.next_hop) {
             return Resolution::Ready(interface.header_to(hardware, is_ipv6));
         }
-        let found = interface.neighbours.resolve(path.next_hop, env.now);
+        let found = interface.neighbours.resolve(path.next_hop, env.now());
         let resolution = match found {
             Lookup::Known(hardware) => Resolution::Ready(interface.header_to(hardware, is_ipv6)),
             Lookup::Pending => Resolution::Pending,
@@ -192,7 +193,7 @@ impl Paths {
     /// whether [`Paths::generation`] has moved.
     // spec: RFC1122 3.3.1.4-4
     pub fn suspect(&mut self, path: &Path, env: &mut IpEnvironment<'_>) {
-        let now = env.now;
+        let now = env.now();
         let Some(interface) = self.interfaces.get_mut(path.link) else { return };
         if interface.hardware().is_some() {
             interface.neighbours.suspect(path.next_hop, now);
@@ -303,20 +304,17 @@ impl Paths {
         let is_it = |gateway: IpAddr| neighbours.peek(gateway) == Some(Lookup::Known(hardware));
         self.routing.gateways_of(link).find(|&gateway| gateway.is_ipv4() == like.is_ipv4() && is_it(gateway))
     }
-    /// Counts datagrams that came in by `link` and went to transports.
+    /// Counts something on `link`.
     #[inline]
-    pub(crate) fn count_delivered(&mut self, link: LinkId, datagrams: u64) {
+    pub(crate) fn count(&mut self, link: LinkId, add: impl FnOnce(&mut InterfaceCounters)) {
         if let Some(interface) = self.interfaces.get_mut(link) {
-            interface.counters.delivered_datagrams += datagrams;
+            add(&mut interface.counters);
         }
     }
     /// Counts and records that something that came in by `link` went no further.
     pub(crate) fn count_drop(&mut self, link: LinkId, why: Drop, env: &mut IpEnvironment<'_>) {
-        if let Some(interface) = self.interfaces.get_mut(link) {
-            interface.counters.drops[why as usize] += 1;
-        }
-        env.sink
-            .emit(Mask::LINK.union(Mask::DROP), env.now, || Event::FrameDropped(FrameDropped { link, why }));
+        self.count(link, |counters| counters.drops[why as usize] += 1);
+        env.emit(Mask::LINK.union(Mask::DROP), || Event::FrameDropped(FrameDropped { link, why }));
     }
     /// Records that a path given earlier may be wrong now.
     pub(crate) fn changed(&mut self) {

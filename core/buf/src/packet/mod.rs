@@ -227,6 +227,13 @@ impl Packet {
         self.end += fits as u32;
         fits
     }
+    /// Appends what `write` writes to the front of the tailroom, and returns its length, as `write` does.
+    #[inline]
+    pub fn append_with(&mut self, write: impl FnOnce(&mut [u8]) -> usize) -> usize {
+        let written = write(self.spare_mut());
+        self.extend(written);
+        written
+    }
     /// [`Packet::append`] that returns the [`crate::sum`] of the bytes it copied.
     #[inline]
     pub(crate) fn append_and_sum(&mut self, bytes: &[u8]) -> u16 {

@@ -34,7 +34,7 @@ impl Forwarder<'_> {
             return Err(self.output.refuse(link, Drop::HopLimit, IcmpError::TimeExceeded, packet, env));
         }
         let (source, destination) = (IpAddr::V6(header.source), IpAddr::V6(header.destination));
-        let Some(route) = self.output.paths_mut().forwarding_decision(destination, env.now) else {
+        let Some(route) = self.output.paths_mut().forwarding_decision(destination, env.now()) else {
             return Err(self.output.refuse(link, Drop::NoRoute, IcmpError::NetworkUnreachable, packet, env));
         };
         let interface = self.output.paths().interface(route.link).filter(|interface| interface.config.ipv6);

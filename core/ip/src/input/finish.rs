@@ -29,14 +29,13 @@ impl Input {
         let mut segmenter = Segmenter::new(&frame, 0).ok_or(Drop::Malformed)?;
         for index in 0..segmenter.count() {
             let frame = segmenter.frame(index, None);
-            let Some(mut piece) = env.pool.take(frame.len()) else { return Err(Drop::NoMemory) };
-            let written = frame.write_to(piece.spare_mut()).unwrap_or(0);
-            piece.extend(written);
+            let Some(mut piece) = env.pool().take(frame.len()) else { return Err(Drop::NoMemory) };
+            piece.append_with(|into| frame.write_to(into).unwrap_or(0));
             piece.set_checksum(Checksum::Verified);
             if let Err(why) = self.receive_packet(output, link, &mut piece, env) {
                 output.paths_mut().count_drop(link, why, env);
             }
-            env.pool.give(piece);
+            env.pool().give(piece);
         }
         Ok(Received::Handled)
     }

@@ -18,8 +18,7 @@ fn send(interface: &mut Interface, packet: &ArpPacket, to: HardwareAddress, pool
         interface.counters.lost_control_frames += 1;
         return;
     };
-    let written = packet.emit(frame.spare_mut());
-    frame.extend(written);
+    frame.append_with(|into| packet.emit(into));
     interface.push_frame(frame, EtherType::ARP, to, pool);
 }
 
@@ -118,7 +117,7 @@ impl Link<'_> {
             self.address_conflict(target, env);
             return Ok(());
         }
-        learn(interface, &packet, env.now);
+        learn(interface, &packet, env.now());
         if interface.owns(target) && packet.operation == ArpOperation::Request {
             let reply = ArpPacket {
                 operation: ArpOperation::Reply,
@@ -127,7 +126,7 @@ impl Link<'_> {
                 target_hardware: packet.sender_hardware,
                 target_protocol: packet.sender_protocol,
             };
-            send(interface, &reply, packet.sender_hardware, env.pool);
+            send(interface, &reply, packet.sender_hardware, env.pool());
         }
         Ok(())
     }

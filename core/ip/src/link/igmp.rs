@@ -46,10 +46,8 @@ fn send(interface: &mut Interface, destination: Ipv4Addr, message: &IgmpMessage,
         time_to_live: igmp::TIME_TO_LIVE,
         ..Ipv4Header::new(source, destination, protocol::IGMP, message.length() as u16)
     };
-    let mut written = header.emit_with_options(&ipv4::ROUTER_ALERT, packet.spare_mut());
-    packet.extend(written);
-    written = message.emit(packet.spare_mut());
-    packet.extend(written);
+    packet.append_with(|into| header.emit_with_options(&ipv4::ROUTER_ALERT, into));
+    packet.append_with(|into| message.emit(into));
     let to = scope::group_hardware(destination.into());
     interface.push_frame(packet, EtherType::IPV4, to, pool);
 }
@@ -66,11 +64,11 @@ impl Interface {
         match message {
             IgmpMessage::Query { version, group, .. } => {
                 if version == QueryVersion::V1 {
-                    self.groups.querier_is_version_1(env.now);
+                    self.groups.querier_is_version_1(env.now());
                 }
                 let group = Some(IpAddr::V4(group)).filter(|group| !group.is_unspecified());
                 let within = message.max_response();
-                self.groups.queried(group, false, within, env.now, env.random);
+                self.groups.queried(group, false, within, env.now(), env.random());
             }
             IgmpMessage::Report { group } | IgmpMessage::ReportV1 { group } => {
                 self.groups.reported_by_other(group.into());

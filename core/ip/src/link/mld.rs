@@ -44,12 +44,9 @@ fn send(interface: &mut Interface, destination: Ipv6Addr, message: MldMessage, p
         hop_limit: mld::HOP_LIMIT,
         ..Ipv6Header::new(source, destination, protocol::HOP_BY_HOP, length as u16)
     };
-    let mut written = header.emit(packet.spare_mut());
-    packet.extend(written);
-    written = ipv6::emit_mld_hop_by_hop(packet.spare_mut());
-    packet.extend(written);
-    written = message.emit(source, destination, packet.spare_mut());
-    packet.extend(written);
+    packet.append_with(|into| header.emit(into));
+    packet.append_with(|into| ipv6::emit_mld_hop_by_hop(into));
+    packet.append_with(|into| message.emit(source, destination, into));
     let to = scope::group_hardware(destination.into());
     interface.push_frame(packet, EtherType::IPV6, to, pool);
 }
@@ -72,7 +69,7 @@ impl Interface {
         match *message {
             MldMessage::Query { group, .. } => {
                 let group = Some(IpAddr::V6(group)).filter(|group| !group.is_unspecified());
-                self.groups.queried(group, true, message.max_response(), env.now, env.random);
+                self.groups.queried(group, true, message.max_response(), env.now(), env.random());
             }
             MldMessage::Report { group } => self.groups.reported_by_other(group.into()),
             // For routers.

@@ -44,10 +44,8 @@ fn compose(
         hop_limit: ndp::HOP_LIMIT,
         ..Ipv6Header::new(source, destination, protocol::ICMPV6, length as u16)
     };
-    let mut written = header.emit(packet.spare_mut());
-    packet.extend(written);
-    written = message.emit(source, destination, packet.spare_mut());
-    packet.extend(written);
+    packet.append_with(|into| header.emit(into));
+    packet.append_with(|into| message.emit(source, destination, into));
     Some(packet)
 }
 
@@ -118,7 +116,7 @@ fn advertisement(interface: &Interface, target: Ipv6Addr, solicited: bool) -> Nd
 /// Asks for routers when that is due.
 // spec: RFC4861 6.3.7
 pub(crate) fn solicit_routers(interface: &mut Interface, env: &mut IpEnvironment<'_>) {
-    if !interface.discovery.is_due(env.now) {
+    if !interface.discovery.is_due(env.now()) {
         return;
     }
     let (source, options) = match interface.link_local() {
@@ -128,7 +126,7 @@ pub(crate) fn solicit_routers(interface: &mut Interface, env: &mut IpEnvironment
         _ => (Ipv6Addr::UNSPECIFIED, NdpOptions::default()),
     };
     let message = NdpMessage::RouterSolicitation { options };
-    send_to_group(interface, source, scope::ALL_ROUTERS, message, env.pool);
+    send_to_group(interface, source, scope::ALL_ROUTERS, message, env.pool());
 }
 
 impl Link<'_> {
@@ -183,7 +181,7 @@ impl Link<'_> {
         }
         if source.is_unspecified() {
             let message = advertisement(interface, target, false);
-            send_to_group(interface, target, scope::ALL_NODES, message, env.pool);
+            send_to_group(interface, target, scope::ALL_NODES, message, env.pool());
             return Ok(());
         }
         if let Some(hardware) = options.source_link_layer
@@ -196,25 +194,25 @@ impl Link<'_> {
                 is_router: None,
                 creates: true,
             };
-            interface.neighbours.claim(source.into(), claim, env.now);
+            interface.neighbours.claim(source.into(), claim, env.now());
         }
         let message = advertisement(interface, target, true);
         if let Some(hardware) = options.source_link_layer {
-            send(interface, target, source, message, hardware, env.pool);
+            send(interface, target, source, message, hardware, env.pool());
             return Ok(());
         }
         // It gave no link-layer address; the answer waits for resolution.
-        let found = interface.neighbours.resolve(source.into(), env.now);
-        let Some(packet) = compose(interface, target, source, message, env.pool) else { return Ok(()) };
+        let found = interface.neighbours.resolve(source.into(), env.now());
+        let Some(packet) = compose(interface, target, source, message, env.pool()) else { return Ok(()) };
         match found {
-            Lookup::Known(hardware) => interface.push_frame(packet, EtherType::IPV6, hardware, env.pool),
+            Lookup::Known(hardware) => interface.push_frame(packet, EtherType::IPV6, hardware, env.pool()),
             Lookup::Pending => {
-                if !interface.control.push_waiting(source.into(), packet, env.pool) {
+                if !interface.control.push_waiting(source.into(), packet, env.pool()) {
                     interface.counters.lost_control_frames += 1;
                 }
             }
             Lookup::Failed => {
-                env.pool.give(packet);
+                env.pool().give(packet);
                 interface.counters.lost_control_frames += 1;
             }
         }
@@ -248,7 +246,7 @@ impl Link<'_> {
             is_router: Some(router),
             creates: false,
         };
-        interface.neighbours.claim(address, claim, env.now);
+        interface.neighbours.claim(address, claim, env.now());
         // A neighbour that advertises that it is not a router is not a gateway any more.
         if !router && self.routing.forget_router(interface.link, address) {
             self.routing.changed();
@@ -288,7 +286,7 @@ impl Link<'_> {
         }
         let held = |ms: u32| Duration::from_millis(u64::from(ms.clamp(TIME_RANGE_MS.0, TIME_RANGE_MS.1)));
         if *reachable_time_ms > 0 {
-            interface.neighbours.set_base_reachable(held(*reachable_time_ms), env.random);
+            interface.neighbours.set_base_reachable(held(*reachable_time_ms), env.random());
         }
         if *retransmit_timer_ms > 0 {
             interface.neighbours.set_retransmit(held(*retransmit_timer_ms).min(LONGEST_RETRANSMIT));
@@ -306,9 +304,9 @@ impl Link<'_> {
                 is_router: Some(true),
                 creates: true,
             };
-            interface.neighbours.claim(router, claim, env.now);
+            interface.neighbours.claim(router, claim, env.now());
         }
-        routing.learn_router(link, router, *router_lifetime_s, env.now);
+        routing.learn_router(link, router, *router_lifetime_s, env.now());
         for prefix in options.prefixes.iter() {
             self.learn_prefix(router, prefix, env);
         }
@@ -324,7 +322,7 @@ impl Link<'_> {
             return;
         }
         if prefix.on_link {
-            self.routing.learn_prefix(self.interface.link, prefix, env.now);
+            self.routing.learn_prefix(self.interface.link, prefix, env.now());
         }
         if prefix.autonomous && prefix.prefix_bits == 64 {
             self.learn_autonomous(router, prefix, env);
@@ -332,7 +330,7 @@ impl Link<'_> {
     }
     // spec: RFC4862 5.5.3
     fn learn_autonomous(&mut self, router: IpAddr, prefix: &PrefixInformation, env: &mut IpEnvironment<'_>) {
-        let now = env.now;
+        let now = env.now();
         let (preferred_until, mut valid_until) =
             (end_of(prefix.preferred_lifetime_s, now), end_of(prefix.valid_lifetime_s, now));
         let Ok(network) = Cidr::new(prefix.prefix, 64) else { return };
@@ -371,7 +369,7 @@ impl Link<'_> {
         let Some(next) = self.make_stable_address(address, lost.attempts() + 1, env) else { return };
         if let Some(assigned) = self.interface.assigned_mut(next) {
             assigned.set_router(lost.router());
-            assigned.set_lifetimes(lost.preferred_until(), lost.valid_until(), env.now);
+            assigned.set_lifetimes(lost.preferred_until(), lost.valid_until(), env.now());
         }
     }
 }

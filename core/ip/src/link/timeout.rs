@@ -11,7 +11,7 @@ const STEP_LIMIT: usize = 64;
 
 impl Link<'_> {
     pub(crate) fn timeout_addresses(&mut self, env: &mut IpEnvironment<'_>) {
-        if self.interface.deadline() > env.now {
+        if self.interface.deadline() > env.now() {
             return;
         }
         let addresses: Vec<IpAddr> =
@@ -21,17 +21,17 @@ impl Link<'_> {
                 let Link { interface, routing, .. } = self;
                 let before = interface.assigned(address).copied();
                 let Some(assigned) = interface.assigned_mut(address) else { break };
-                let action = assigned.timeout(env.now, env.random);
+                let action = assigned.timeout(env.now(), env.random());
                 let is_changed = before.is_some_and(|before| before.state() != assigned.state());
                 let is_done = action.is_none();
                 match action {
                     Some(AddressAction::Probe) => match address {
-                        IpAddr::V4(v4) => arp::send_probe(interface, v4, env.pool),
-                        IpAddr::V6(v6) => ndp::send_duplicate_test(interface, v6, env.pool),
+                        IpAddr::V4(v4) => arp::send_probe(interface, v4, env.pool()),
+                        IpAddr::V6(v6) => ndp::send_duplicate_test(interface, v6, env.pool()),
                     },
                     Some(AddressAction::Announce) => {
                         if let IpAddr::V4(v4) = address {
-                            arp::send_announcement(interface, v4, env.pool);
+                            arp::send_announcement(interface, v4, env.pool());
                         }
                     }
                     Some(AddressAction::Passed) | None => {}
@@ -44,7 +44,7 @@ impl Link<'_> {
                 }
             }
         }
-        while let Some(address) = self.expired_address(env.now) {
+        while let Some(address) = self.expired_address(env.now()) {
             if self.remove_address(address, env).is_err() {
                 break;
             }
@@ -53,9 +53,9 @@ impl Link<'_> {
     pub(crate) fn timeout_groups(&mut self, env: &mut IpEnvironment<'_>) {
         let interface = &mut *self.interface;
         for _ in 0..STEP_LIMIT {
-            match interface.groups.pop_report(env.now, env.random) {
-                Some(IpAddr::V4(group)) => igmp::send_report(interface, group, env.now, env.pool),
-                Some(IpAddr::V6(group)) => mld::send_report(interface, group, env.pool),
+            match interface.groups.pop_report(env.now(), env.random()) {
+                Some(IpAddr::V4(group)) => igmp::send_report(interface, group, env.now(), env.pool()),
+                Some(IpAddr::V6(group)) => mld::send_report(interface, group, env.pool()),
                 None => break,
             }
         }
@@ -65,15 +65,15 @@ impl Link<'_> {
         let interface = &mut *self.interface;
         interface.counters.address_conflicts += 1;
         let Some(assigned) = interface.assigned_mut(address) else { return };
-        match assigned.conflict(env.now) {
+        match assigned.conflict(env.now()) {
             Conflict::Lost => {
                 let assigned = *assigned;
                 self.routing.changed();
                 self.try_next_stable(assigned, env);
             }
             Conflict::Defended => match address {
-                IpAddr::V4(v4) => arp::send_announcement(interface, v4, env.pool),
-                IpAddr::V6(v6) => ndp::send_defence(interface, v6, env.pool),
+                IpAddr::V4(v4) => arp::send_announcement(interface, v4, env.pool()),
+                IpAddr::V6(v6) => ndp::send_defence(interface, v6, env.pool()),
             },
             Conflict::Ignored => {}
         }

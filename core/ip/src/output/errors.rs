@@ -1,6 +1,6 @@
 //! ICMP errors sent: when one is allowed, and how much of the invoking packet it quotes.
 
-use super::Output;
+use super::{IcmpMessage, Output};
 use crate::interface::Interface;
 use crate::path::HeaderHow;
 use crate::received::Datagram;
@@ -167,43 +167,34 @@ impl Output {
             scope::is_unicast(about) && !is_of_a_router && (self.paths.is_local(about) || any_address);
         let source = Some(about).filter(|_| is_ours);
         let bound = Some(link).filter(|_| !is_of_a_router || scope::is_link_local(reply_to));
-        let path = self.paths.route(reply_to, source, bound, env.now);
+        let path = self.paths.route(reply_to, source, bound, env.now());
         // A link for any address may have none of its own: then who was meant says it.
         let path = match path {
             Err(_) if any_address && scope::is_unicast(about) => {
-                self.paths.route(reply_to, Some(about), Some(link), env.now)
+                self.paths.route(reply_to, Some(about), Some(link), env.now())
             }
             path => path,
         };
         let Ok(path) = path else { return };
-        if !self.errors_each.allows(reply_to, env.now) || !self.error_limit.allows(env.now, env.random) {
-            if let Some(interface) = self.paths.interface_mut(link) {
-                interface.counters.suppressed_errors += 1;
-            }
+        if !self.errors_each.allows(reply_to, env.now()) || !self.error_limit.allows(env.now(), env.random())
+        {
+            self.paths.count(link, |counters| counters.suppressed_errors += 1);
             return;
         }
         let longest = if reply_to.is_ipv4() { IPV4_LONGEST_BYTES } else { IPV6_LONGEST_BYTES };
         let quote = (longest - path.ip_header_bytes() - v4::LENGTH).min(quoted_bytes);
         let invoking = invoking.get(..quote).unwrap_or(invoking);
-        let Some(mut message) = env.pool.take(icmpv6::LENGTH.max(icmpv4::LENGTH) + invoking.len()) else {
-            return;
+        let message = match path.destination {
+            IpAddr::V4(_) => IcmpMessage::V4(error_message_v4(error, invoking)),
+            IpAddr::V6(_) => IcmpMessage::V6(error_message_v6(error, invoking)),
         };
-        let (written, protocol) = match (path.source, path.destination) {
-            (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                let error = error_message_v6(error, invoking);
-                (error.emit(source, destination, message.spare_mut()), protocol::ICMPV6)
-            }
-            _ => (error_message_v4(error, invoking).emit(message.spare_mut()), protocol::ICMPV4),
-        };
-        message.extend(written);
         // spec: RFC1812 4.3.2.5
         let is_marked = is_of_a_router || (self.errors_have_precedence && reply_to.is_ipv4());
         let dscp_ecn = if is_marked { INTERNETWORK_CONTROL } else { 0 };
-        let how = HeaderHow { dscp_ecn, ..HeaderHow::new(protocol) };
-        let is_queued = written > 0 && self.queue_datagram(&path, &how, None, message.bytes(), env).is_ok();
-        env.pool.give(message);
-        if let (true, Some(interface)) = (is_queued, self.paths.interface_mut(link)) {
-            interface.counters.sent_errors += 1;
+        let how = HeaderHow { dscp_ecn, ..HeaderHow::new(message.protocol()) };
+        let queued = self.queue_message(&path, &how, None, &message, env);
+        if queued.is_ok() {
+            self.paths.count(link, |counters| counters.sent_errors += 1);
         }
         self.paths.deadline_moved();
     }

@@ -15,16 +15,16 @@ impl Paths {
             let link = LinkId(index as u16);
             if let Some(mut link) = self.link(link) {
                 link.timeout_addresses(env);
-                link.interface_mut().neighbours.timeout(env.now);
+                link.interface_mut().neighbours.timeout(env.now());
                 ndp::solicit_routers(link.interface_mut(), env);
                 link.timeout_groups(env);
             }
         }
-        let (is_changed, silent) = self.routing.timeout(env.now);
+        let (is_changed, silent) = self.routing.timeout(env.now());
         for (link, gateway) in silent {
             if let Some(interface) = self.interface_mut(link) {
                 match interface.hardware() {
-                    Some(_) => interface.neighbours.ask_again(gateway, env.now),
+                    Some(_) => interface.neighbours.ask_again(gateway, env.now()),
                     None => {
                         self.routing.gateway_is_reachable(link, gateway);
                     }
@@ -52,13 +52,13 @@ impl Paths {
                 Action::Solicit { address, at } => {
                     let Some(interface) = self.interface_mut(link) else { return };
                     match address {
-                        IpAddr::V4(address) => arp::send_request(interface, address, at, env.pool),
-                        IpAddr::V6(address) => ndp::send_solicitation(interface, address, at, env.pool),
+                        IpAddr::V4(address) => arp::send_request(interface, address, at, env.pool()),
+                        IpAddr::V6(address) => ndp::send_solicitation(interface, address, at, env.pool()),
                     }
                 }
                 Action::Changed { address, hardware, state, awaited } => {
                     let changed = NeighbourChanged { link, address, hardware, state };
-                    env.sink.emit(Mask::IP, env.now, || Event::NeighbourChanged(changed));
+                    env.emit(Mask::IP, || Event::NeighbourChanged(changed));
                     self.neighbour_changed(link, address, state, awaited, env);
                 }
             }
@@ -82,7 +82,7 @@ impl Paths {
             interface.forward.recheck();
         }
         let is_news = match state {
-            NeighbourState::Failed => self.routing.next_hop_failed(link, address, env.now),
+            NeighbourState::Failed => self.routing.next_hop_failed(link, address, env.now()),
             NeighbourState::Reachable => self.routing.gateway_is_reachable(link, address),
             NeighbourState::Incomplete
             | NeighbourState::Stale

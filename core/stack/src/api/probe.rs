@@ -81,8 +81,7 @@ impl<'a> ProbeSockets<'a> {
             usize::from(probe.packet_bytes).max(path.ip_header_bytes() + inhost_wire::tcp::LENGTH);
         let mut message = self.sockets.take_to_ask(socket.into(), room_bytes, now, self.resources)?;
         let prober = self.sockets.probe(socket).ok_or(SocketError::NoSocket)?;
-        let written = prober.write(probe, &path, message.spare_mut());
-        message.extend(written);
+        message.append_with(|into| prober.write(probe, &path, into));
         let request = prober.request(probe, path);
         self.sockets.ask(socket.into(), message, request)
     }
