@@ -22,7 +22,7 @@ impl Ip {
     /// has a valid source: the link checks of [`Ip::receive`]. `None` leaves the decision to `receive`.
     #[inline]
     pub fn plain_offset(&self, link: LinkId, frame: &[u8]) -> Option<usize> {
-        let own = match self.paths().interface(link)?.config.medium {
+        let own = match self.paths().interface(link)?.config().medium {
             Medium::Ip | Medium::Loopback => return Some(0),
             Medium::Ethernet(own) => own,
         };

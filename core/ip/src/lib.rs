@@ -97,17 +97,14 @@ mod table;
 mod view;
 
 pub use address_state::{AddressOrigin, AddressState, Assigned};
-pub use config::IpConfig;
+pub use config::{DuplicateDetection, ErrorPace, Forwarding, InterfaceConfig, IpConfig, Medium};
 pub use counters::InterfaceCounters;
 pub use environment::IpEnvironment;
 pub use error::{ConfigureError, RouteError, SendDatagramError};
-pub use forward::Forwarding;
-pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
 pub use neighbour::cache::Neighbour;
 pub use options::{HeaderOptions, Ipv4Options};
 pub use output::EchoMessage;
 pub use output::errors::Unreachable;
-pub use output::limits::ErrorPace;
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
 pub use paths::Paths;
 pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};

@@ -8,14 +8,12 @@ use crate::clock::Clock;
 use crate::fragment::{self, PacketSink};
 use crate::ident::Identifications;
 use crate::interface::Interface;
-use crate::neighbour::cache::Lookup;
 use crate::options::HeaderOptions;
 use crate::path::{HeaderHow, LinkHeader, Path, Resolution};
 use crate::paths::Paths;
 use crate::{IpEnvironment, SendDatagramError};
 use inhost_base::{Instant, IpAddr, LinkId, Random};
 use inhost_buf::{Device, Frame, Full, Offload, Packet, Pool, Slices};
-use inhost_wire::ethernet::EtherType;
 use inhost_wire::icmpv4::Icmpv4Message;
 use inhost_wire::icmpv6::Icmpv6Message;
 use inhost_wire::{ethernet, icmpv4, ipv4, ipv6};
@@ -115,7 +113,7 @@ impl Output {
         let link = link_header.bytes();
         let Some((front, rest)) = into.split_at_mut_checked(link.len()) else { return 0 };
         inhost_buf::copy(front, link);
-        match fragment::write_header(path, how, options, identification, payload_bytes, rest) {
+        match fragment::write_header(path, how, options, identification, payload_bytes, None, rest) {
             0 => 0,
             written => link.len() + written,
         }
@@ -150,7 +148,7 @@ impl Output {
         let queue = ToQueue { interface, path, env };
         let mut output = ToDevice { link_header, device, taken: 0, is_queueing: false, queue };
         let fragments = fragment::send(path, how, options, identification, &payload, &mut output)?;
-        interface.counters.sent_fragments += u64::from(fragments);
+        interface.count(|counters| counters.sent_fragments += u64::from(fragments));
         Ok(())
     }
     /// Sends an echo request; see [`crate::Ip::echo_request`].
@@ -209,17 +207,13 @@ impl Output {
         let mut output = ToQueue { interface, path, env };
         let fragments =
             fragment::send(path, how, options, identification, &Slices::one(payload), &mut output)?;
-        interface.counters.sent_fragments += u64::from(fragments);
+        interface.count(|counters| counters.sent_fragments += u64::from(fragments));
         Ok(())
     }
     /// Whether [`Output::transmit`] has something for the device of `link`.
     #[inline]
     pub(crate) fn wants_transmit(&self, link: LinkId) -> bool {
-        self.paths.interface(link).is_some_and(|interface| {
-            interface.control.wants_transmit()
-                || interface.forward.wants_transmit()
-                || interface.neighbours.has_actions()
-        })
+        self.paths.interface(link).is_some_and(Interface::wants_transmit)
     }
     /// Sends the frames that are ready on `link`, at most `budget_frames`, a quarter of which is left to the host's
     /// transports while forwarded packets are sent; true when more could go at once.
@@ -231,45 +225,13 @@ impl Output {
         device: &mut dyn Device,
     ) -> bool {
         let Some(interface) = self.paths.interface_mut(link) else { return false };
-        let mut left = budget_frames;
-        while left > 0 {
-            let Some(packet) = interface.control.front() else { break };
-            let frame = Frame { header: packet.bytes(), payload: Slices::EMPTY, offload: Offload::None };
-            if device.transmit(&frame) == Err(Full) {
-                return true;
-            }
-            interface.control.pop(env.pool());
-            left -= 1;
-        }
-        let of_others = left - (left / 4).min(budget_frames / 4);
-        if interface.forward.wants_transmit()
-            && interface.forward.transmit(of_others, device, env.pool()) == Err(Full)
-        {
-            return true;
-        }
-        self.wants_transmit(link)
+        interface.transmit(budget_frames, device, env.pool()).is_err() || self.wants_transmit(link)
     }
     /// Moves packets whose neighbour has answered to the frames that are ready, and drops those whose neighbour has not.
     pub(crate) fn send_waiting(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let Some(interface) = self.paths.interface_mut(link) else { return };
-        for (next_hop, packet) in interface.control.take_waiting() {
-            match interface.neighbours.peek(next_hop) {
-                Some(Lookup::Known(hardware)) => {
-                    let ethertype = ethertype_of(next_hop);
-                    interface.push_frame(packet, ethertype, hardware, env.pool());
-                }
-                Some(Lookup::Pending) => interface.control.still_waiting(next_hop, packet),
-                Some(Lookup::Failed) | None => {
-                    env.pool().give(packet);
-                    interface.counters.lost_control_frames += 1;
-                }
-            }
-        }
+        interface.send_waiting(env.pool());
     }
-}
-
-pub(crate) fn ethertype_of(address: IpAddr) -> EtherType {
-    if address.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 }
 }
 
 /// An echo message, and the header that it goes with on `path`.
@@ -335,49 +297,13 @@ struct ToQueue<'a, 'b> {
 
 impl PacketSink for ToQueue<'_, '_> {
     fn packet(&mut self, header: &[u8], payload: Slices<'_>) -> Result<(), Full> {
-        let (now, pool) = (self.env.now(), self.env.pool());
-        queue_packet(self.interface, self.path, header, payload, pool, now)
-    }
-}
-
-/// Copies an IP packet to the queue of its link: as a frame if the next hop is known, else to wait for it.
-fn queue_packet(
-    interface: &mut Interface,
-    path: &Path,
-    header: &[u8],
-    payload: Slices<'_>,
-    pool: &mut Pool,
-    now: Instant,
-) -> Result<(), Full> {
-    let Some(mut packet) = pool.take(header.len() + payload.len()) else {
-        interface.counters.lost_control_frames += 1;
-        return Err(Full);
-    };
-    packet.append(header);
-    for piece in payload.iter() {
-        packet.append(piece);
-    }
-    let ethertype = ethertype_of(path.next_hop);
-    let hardware = match (interface.hardware(), interface.mapped_hardware(path.next_hop)) {
-        (None, _) => Some(inhost_base::HardwareAddress::default()),
-        (Some(_), Some(hardware)) => Some(hardware),
-        (Some(_), None) => match interface.neighbours.resolve(path.next_hop, now) {
-            Lookup::Known(hardware) => Some(hardware),
-            Lookup::Pending => None,
-            Lookup::Failed => {
-                pool.give(packet);
-                interface.counters.lost_control_frames += 1;
-                return Ok(());
-            }
-        },
-    };
-    match hardware {
-        Some(hardware) => interface.push_frame(packet, ethertype, hardware, pool),
-        None => {
-            if !interface.control.push_waiting(path.next_hop, packet, pool) {
-                interface.counters.lost_control_frames += 1;
-            }
+        let ToQueue { interface, path, env } = self;
+        let mut packet = interface.take_packet(header.len() + payload.len(), env.pool()).ok_or(Full)?;
+        packet.append(header);
+        for piece in payload.iter() {
+            packet.append(piece);
         }
+        interface.push_packet(path.next_hop, packet, env.now(), env.pool());
+        Ok(())
     }
-    Ok(())
 }

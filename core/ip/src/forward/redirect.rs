@@ -1,7 +1,6 @@
 //! ICMP redirects sent by a router: the sender has a better next hop on its own link.
 
 use super::Forwarder;
-use crate::neighbour::cache::Lookup;
 use crate::output::IcmpMessage;
 use crate::path::HeaderHow;
 use crate::{IpEnvironment, scope};
@@ -39,7 +38,7 @@ impl Forwarder<'_> {
             && interface.is_on_link(next_hop);
         // A host believes a router only by its link-local address.
         let is_tellable = next_hop.is_ipv4() || next_hop == destination || scope::is_link_local(next_hop);
-        let own = if source.is_ipv6() { interface.link_local() } else { None };
+        let own = interface.link_local().filter(|_| source.is_ipv6()).map(IpAddr::V6);
         if !may_tell || !is_tellable || source.is_ipv6() && own.is_none() {
             return;
         }
@@ -49,12 +48,8 @@ impl Forwarder<'_> {
         }
         let (message, hop_limit) = match (next_hop, destination) {
             (IpAddr::V6(target), IpAddr::V6(destination)) => {
-                let known =
-                    self.output.paths().interface(link).and_then(|link| link.neighbours.peek(next_hop));
-                let target_link_layer = match known {
-                    Some(Lookup::Known(hardware)) => Some(hardware),
-                    _ => None,
-                };
+                let interface = self.output.paths().interface(link);
+                let target_link_layer = interface.and_then(|link| link.known_hardware(next_hop));
                 let redirected = Some(front(packet, IPV6_QUOTE_BYTES));
                 let options = NdpOptions { target_link_layer, redirected, ..NdpOptions::default() };
                 let message = NdpMessage::Redirect { target, destination, options };

@@ -37,7 +37,7 @@ impl Forwarder<'_> {
         let Some(route) = self.output.paths_mut().forwarding_decision(destination, env.now()) else {
             return Err(self.output.refuse(link, Drop::NoRoute, IcmpError::NetworkUnreachable, packet, env));
         };
-        let interface = self.output.paths().interface(route.link).filter(|interface| interface.config.ipv6);
+        let interface = self.output.paths().interface(route.link).filter(|interface| interface.config().ipv6);
         let mtu_bytes = interface.ok_or(Drop::NoRoute)?.mtu_bytes(true);
         // spec: RFC8200 5, RFC4443 3.2
         if total_bytes > usize::from(mtu_bytes) {

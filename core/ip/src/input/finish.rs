@@ -39,16 +39,4 @@ impl Input {
         }
         Ok(Received::Handled)
     }
-    fn receive_packet(
-        &mut self,
-        output: &mut Output,
-        link: LinkId,
-        packet: &mut Packet,
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<Received, Drop> {
-        match packet.bytes().first().map(|byte| byte >> 4) {
-            Some(4) => self.receive_ipv4(output, link, true, packet, env),
-            _ => self.receive_ipv6(output, link, true, packet, env),
-        }
-    }
 }

@@ -82,10 +82,12 @@ impl Input {
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
-        let envelope = arrival.envelope().ok_or(Drop::Malformed)?;
+        let (IpAddr::V6(source), IpAddr::V6(destination)) = (arrival.source, arrival.destination) else {
+            return Err(Drop::Malformed);
+        };
         let view = Icmpv6View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
         // spec: RFC4443 2.3
-        if !view.checksum_ok(envelope.source, envelope.destination) {
+        if !view.checksum_ok(source, destination) {
             return Err(Drop::Checksum);
         }
         let message = Icmpv6Message::parse(&view).map_err(|_| Drop::Malformed)?;
@@ -98,11 +100,8 @@ impl Input {
                     // Between two ends nothing is resolved.
                     return Ok(Received::Handled);
                 }
-                output
-                    .paths_mut()
-                    .link(envelope.link)
-                    .ok_or(Drop::NotForUs)?
-                    .receive_ndp(&envelope, &message, env)?;
+                let mut link = output.paths_mut().link(arrival.link).ok_or(Drop::NotForUs)?;
+                link.receive_ndp(arrival, (source, destination), &message, env)?;
                 match message {
                     NdpMessage::Redirect { target, destination, options } => {
                         self.redirect_v6(arrival, target, destination, &options)
@@ -111,8 +110,8 @@ impl Input {
                 }
             }
             Icmpv6Message::Mld(message) => {
-                let mut link = output.paths_mut().link(envelope.link).ok_or(Drop::NotForUs)?;
-                link.interface_mut().receive_mld(&envelope, arrival.has_router_alert, &message, env)?;
+                let mut link = output.paths_mut().link(arrival.link).ok_or(Drop::NotForUs)?;
+                link.interface_mut().receive_mld(arrival, source, &message, env)?;
                 Ok(Received::Handled)
             }
             _ if is_from_nobody => Err(Drop::BadSource),
@@ -264,7 +263,7 @@ fn echo_reply(arrival: &Arrival, identifier: u16, sequence: u16) -> Received {
 
 /// Whether an echo request is answered here, and not by a gateway above.
 fn answers_echo(output: &Output, arrival: &Arrival) -> bool {
-    let any = || output.paths().interface(arrival.link).is_some_and(|own| own.config.answer_any_echo);
+    let any = || output.paths().interface(arrival.link).is_some_and(|own| own.config().answer_any_echo);
     arrival.target != Target::Anybody || any()
 }
 

@@ -14,10 +14,7 @@ const NOBODY: HardwareAddress = HardwareAddress([0; 6]);
 
 /// Queues a packet.
 fn send(interface: &mut Interface, packet: &ArpPacket, to: HardwareAddress, pool: &mut Pool) {
-    let Some(mut frame) = pool.take(arp::LENGTH) else {
-        interface.counters.lost_control_frames += 1;
-        return;
-    };
+    let Some(mut frame) = interface.take_packet(arp::LENGTH, pool) else { return };
     frame.append_with(|into| packet.emit(into));
     interface.push_frame(frame, EtherType::ARP, to, pool);
 }
@@ -31,15 +28,8 @@ pub(crate) fn send_request(
     pool: &mut Pool,
 ) {
     let Some(hardware) = interface.hardware() else { return };
-    let own = |same_network: bool| {
-        interface.addresses.iter().find_map(|assigned| match assigned.address() {
-            IpAddr::V4(own) if assigned.is_usable() => {
-                (!same_network || assigned.cidr().contains(IpAddr::V4(address))).then_some(own)
-            }
-            _ => None,
-        })
-    };
-    let Some(sender_protocol) = own(true).or_else(|| own(false)) else { return };
+    let near = interface.own_ipv4(|assigned| assigned.cidr().contains(address.into()));
+    let Some(sender_protocol) = near.or_else(|| interface.own_ipv4(|_| true)) else { return };
     let packet = ArpPacket {
         operation: ArpOperation::Request,
         sender_hardware: hardware,
@@ -150,8 +140,8 @@ fn learn(interface: &mut Interface, packet: &ArpPacket, now: Instant) {
         is_router: None,
         creates: is_for_us && is_request && interface.is_on_link(sender),
     };
-    let is_known = interface.neighbours.state(sender).is_some();
+    let is_known = interface.has_neighbour(sender);
     if claim.creates || is_known && (claim.solicited || is_request) {
-        interface.neighbours.claim(sender, claim, now);
+        interface.claim(sender, claim, now);
     }
 }

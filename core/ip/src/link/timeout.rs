@@ -2,7 +2,7 @@
 
 use super::{Link, arp, igmp, mld, ndp};
 use crate::IpEnvironment;
-use crate::address_state::{AddressAction, Conflict};
+use crate::address_state::{AddressAction, Assigned, Conflict};
 use alloc::vec::Vec;
 use inhost_base::IpAddr;
 
@@ -14,8 +14,7 @@ impl Link<'_> {
         if self.interface.deadline() > env.now() {
             return;
         }
-        let addresses: Vec<IpAddr> =
-            self.interface.addresses.iter().map(|assigned| assigned.address()).collect();
+        let addresses: Vec<IpAddr> = self.interface.addresses().iter().map(Assigned::address).collect();
         for address in addresses {
             for _ in 0..STEP_LIMIT {
                 let Link { interface, routing, .. } = self;
@@ -44,16 +43,17 @@ impl Link<'_> {
                 }
             }
         }
-        while let Some(address) = self.expired_address(env.now()) {
-            if self.remove_address(address, env).is_err() {
-                break;
-            }
+        let is_expired = |assigned: &&Assigned| assigned.valid_until() <= env.now();
+        let expired: Vec<IpAddr> =
+            self.interface.addresses().iter().filter(is_expired).map(Assigned::address).collect();
+        for address in expired {
+            self.remove_address(address, env).ok();
         }
     }
     pub(crate) fn timeout_groups(&mut self, env: &mut IpEnvironment<'_>) {
         let interface = &mut *self.interface;
         for _ in 0..STEP_LIMIT {
-            match interface.groups.pop_report(env.now(), env.random()) {
+            match interface.pop_report(env.now(), env.random()) {
                 Some(IpAddr::V4(group)) => igmp::send_report(interface, group, env.now(), env.pool()),
                 Some(IpAddr::V6(group)) => mld::send_report(interface, group, env.pool()),
                 None => break,
@@ -63,7 +63,7 @@ impl Link<'_> {
     /// Handles an address that another host uses or tests, too.
     pub(crate) fn address_conflict(&mut self, address: IpAddr, env: &mut IpEnvironment<'_>) {
         let interface = &mut *self.interface;
-        interface.counters.address_conflicts += 1;
+        interface.count(|counters| counters.address_conflicts += 1);
         let Some(assigned) = interface.assigned_mut(address) else { return };
         match assigned.conflict(env.now()) {
             Conflict::Lost => {

@@ -162,7 +162,7 @@ impl Output {
         // A router answers on the link of the route to the source, from its address on that link.
         // spec: RFC1812 4.3.2.4
         let is_of_a_router = error.is_of_a_router();
-        let any_address = self.paths.interface(link).is_some_and(|interface| interface.config.any_address);
+        let any_address = self.paths.interface(link).is_some_and(|interface| interface.config().any_address);
         let is_ours =
             scope::is_unicast(about) && !is_of_a_router && (self.paths.is_local(about) || any_address);
         let source = Some(about).filter(|_| is_ours);
