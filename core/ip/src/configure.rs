@@ -127,12 +127,11 @@ impl Ip {
         gateway: IpAddr,
         preference: u32,
     ) -> Result<(), ConfigureError> {
-        let everything = if gateway.is_ipv4() {
-            IpAddr::V4(Ipv4Addr::UNSPECIFIED)
-        } else {
-            IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+        let everything = match gateway {
+            IpAddr::V4(_) => Cidr::new(Ipv4Addr::UNSPECIFIED, 0),
+            IpAddr::V6(_) => Cidr::new(Ipv6Addr::UNSPECIFIED, 0),
         };
-        let destination = Cidr::new(everything, 0).map_err(|_| ConfigureError::Invalid)?;
+        let destination = everything.map_err(|_| ConfigureError::Invalid)?;
         let origin = RouteOrigin::Configured;
         self.add_route(Route { destination, link, gateway: Some(gateway), preference, origin })
     }

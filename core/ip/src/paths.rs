@@ -7,7 +7,7 @@ use crate::counters::InterfaceCounters;
 use crate::interface::{Interface, Interfaces};
 use crate::link::{Link, StableKey};
 use crate::neighbour::cache::Claim;
-use crate::path::{Path, Resolution};
+use crate::path::{LinkHeader, Path, Resolution};
 use crate::received::{Redirect, TransportError};
 use crate::routing::{Route, RouteDecision, RouteRequest, Routing};
 use crate::{IpEnvironment, RouteError, scope};
@@ -133,7 +133,7 @@ impl Paths {
             return Err(RouteError::BadDestination);
         }
         let path = self.route(first, source, bound, now)?;
-        if route.strict && path.next_hop != first {
+        if route.is_strict() && path.next_hop != first {
             return Err(RouteError::NoRoute);
         }
         Ok(Path { destination, option_bytes: route.length() as u8, ..path })
@@ -146,8 +146,12 @@ impl Paths {
     /// The link header for `path`. An unknown neighbour is asked, and [`Paths::take_resolved`] returns it when that
     /// ends; nothing is queued.
     // spec: RFC1122 2.4-3
+    #[inline]
     pub fn resolve(&mut self, path: &Path, env: &mut IpEnvironment<'_>) -> Resolution {
         let Some(interface) = self.interfaces.get_mut(path.link) else { return Resolution::Failed };
+        if interface.hardware().is_none() {
+            return Resolution::Ready(LinkHeader::NONE);
+        }
         let resolution = interface.resolve(path.next_hop, env.now());
         if interface.has_actions() {
             self.run_actions(path.link, env);

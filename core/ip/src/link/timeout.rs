@@ -18,11 +18,12 @@ impl Link<'_> {
         for address in addresses {
             for _ in 0..STEP_LIMIT {
                 let Link { interface, routing, .. } = self;
-                let before = interface.assigned(address).copied();
                 let Some(assigned) = interface.assigned_mut(address) else { break };
+                let before = assigned.state();
                 let action = assigned.timeout(env.now(), env.random());
-                let is_changed = before.is_some_and(|before| before.state() != assigned.state());
-                let is_done = action.is_none();
+                if assigned.state() != before {
+                    routing.changed();
+                }
                 match action {
                     Some(AddressAction::Probe) => match address {
                         IpAddr::V4(v4) => arp::send_probe(interface, v4, env.pool()),
@@ -33,13 +34,8 @@ impl Link<'_> {
                             arp::send_announcement(interface, v4, env.pool());
                         }
                     }
-                    Some(AddressAction::Passed) | None => {}
-                }
-                if is_changed {
-                    routing.changed();
-                }
-                if is_done {
-                    break;
+                    Some(AddressAction::Passed) => {}
+                    None => break,
                 }
             }
         }

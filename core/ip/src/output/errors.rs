@@ -242,15 +242,12 @@ impl Interface {
 
 fn error_message_v4(error: IcmpError, invoking: &[u8]) -> Icmpv4Message<'_> {
     let unreachable = |code| Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking };
+    let exceeded = |code| Icmpv4Message::TimeExceeded { code, invoking };
     match error {
         IcmpError::PortUnreachable => unreachable(icmpv4::UnreachableCode::Port),
         IcmpError::ProtocolUnreachable { .. } => unreachable(icmpv4::UnreachableCode::Protocol),
-        IcmpError::ReassemblyTimeExceeded => {
-            Icmpv4Message::TimeExceeded { code: icmpv4::TimeExceededCode::Reassembly, invoking }
-        }
-        IcmpError::TimeExceeded => {
-            Icmpv4Message::TimeExceeded { code: icmpv4::TimeExceededCode::InTransit, invoking }
-        }
+        IcmpError::ReassemblyTimeExceeded => exceeded(icmpv4::TimeExceededCode::Reassembly),
+        IcmpError::TimeExceeded => exceeded(icmpv4::TimeExceededCode::InTransit),
         IcmpError::NetworkUnreachable | IcmpError::BeyondScope => {
             unreachable(icmpv4::UnreachableCode::Network)
         }
@@ -270,11 +267,11 @@ fn error_message_v4(error: IcmpError, invoking: &[u8]) -> Icmpv4Message<'_> {
 
 fn error_message_v6(error: IcmpError, invoking: &[u8]) -> Icmpv6Message<'_> {
     let unreachable = |code| Icmpv6Message::DestinationUnreachable { code, invoking };
+    let exceeded = |code| Icmpv6Message::TimeExceeded { code, invoking };
+    let problem = |code, pointer| Icmpv6Message::ParameterProblem { code, pointer, invoking };
     match error {
         IcmpError::PortUnreachable => unreachable(icmpv6::UnreachableCode::Port),
-        IcmpError::TimeExceeded => {
-            Icmpv6Message::TimeExceeded { code: icmpv4::TimeExceededCode::InTransit, invoking }
-        }
+        IcmpError::TimeExceeded => exceeded(icmpv4::TimeExceededCode::InTransit),
         IcmpError::NetworkUnreachable => unreachable(icmpv6::UnreachableCode::NoRoute),
         IcmpError::HostUnreachable | IcmpError::SourceRouteFailed => {
             unreachable(icmpv6::UnreachableCode::Address)
@@ -286,14 +283,8 @@ fn error_message_v6(error: IcmpError, invoking: &[u8]) -> Icmpv6Message<'_> {
             Icmpv6Message::PacketTooBig { mtu: u32::from(mtu_bytes), invoking }
         }
         // spec: RFC8200 4 (unrecognised next header)
-        IcmpError::ProtocolUnreachable { named_at } => {
-            Icmpv6Message::ParameterProblem { code: 1, pointer: named_at, invoking }
-        }
-        IcmpError::ReassemblyTimeExceeded => {
-            Icmpv6Message::TimeExceeded { code: icmpv4::TimeExceededCode::Reassembly, invoking }
-        }
-        IcmpError::ParameterProblem { code, pointer } => {
-            Icmpv6Message::ParameterProblem { code, pointer, invoking }
-        }
+        IcmpError::ProtocolUnreachable { named_at } => problem(1, named_at),
+        IcmpError::ReassemblyTimeExceeded => exceeded(icmpv4::TimeExceededCode::Reassembly),
+        IcmpError::ParameterProblem { code, pointer } => problem(code, pointer),
     }
 }

@@ -82,14 +82,8 @@ impl Gateways {
     /// Notes that the gateway does not answer as a neighbour. True when it did before.
     // spec: RFC1122 3.3.1.4-1
     pub fn mark_unreachable(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
-        match self.find(link, address) {
-            Some(gateway) => {
-                let is_news = gateway.silent.is_none();
-                gateway.silent = Some(now + SILENT_RETRY);
-                is_news
-            }
-            None => false,
-        }
+        let gateway = self.find(link, address);
+        gateway.is_some_and(|gateway| gateway.silent.replace(now + SILENT_RETRY).is_none())
     }
     /// Notes that the gateway answers. True when it was silent.
     pub fn mark_reachable(&mut self, link: LinkId, address: IpAddr) -> bool {
