@@ -20,12 +20,12 @@ impl Input {
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
-        if packet.segment_bytes == 0 {
+        if packet.segment_bytes() == 0 {
             let done = finish_checksum(packet.bytes_mut(), 0);
             packet.set_checksum(if done { Checksum::Verified } else { Checksum::Unknown });
             return self.receive_packet(output, link, packet, env);
         }
-        let frame = received(packet.bytes(), 0, packet.segment_bytes).ok_or(Drop::Malformed)?;
+        let frame = received(packet.bytes(), 0, packet.segment_bytes()).ok_or(Drop::Malformed)?;
         let mut segmenter = Segmenter::new(&frame, 0).ok_or(Drop::Malformed)?;
         for index in 0..segmenter.count() {
             let frame = segmenter.frame(index, None);

@@ -27,41 +27,34 @@ pub(crate) fn send_request(
     at: Option<HardwareAddress>,
     pool: &mut Pool,
 ) {
-    let Some(hardware) = interface.hardware() else { return };
     let near = interface.own_ipv4(|assigned| assigned.cidr().contains(address.into()));
-    let Some(sender_protocol) = near.or_else(|| interface.own_ipv4(|_| true)) else { return };
-    let packet = ArpPacket {
-        operation: ArpOperation::Request,
-        sender_hardware: hardware,
-        sender_protocol,
-        target_hardware: NOBODY,
-        target_protocol: address,
-    };
-    send(interface, &packet, at.unwrap_or(HardwareAddress::BROADCAST), pool);
+    let Some(own) = near.or_else(|| interface.own_ipv4(|_| true)) else { return };
+    ask(interface, own, address, at.unwrap_or(HardwareAddress::BROADCAST), pool);
 }
 
 /// Asks whether anybody has `address`, without claiming it.
 // spec: RFC5227 2.1.1
 pub(crate) fn send_probe(interface: &mut Interface, address: Ipv4Addr, pool: &mut Pool) {
-    send_about_ourselves(interface, Ipv4Addr::UNSPECIFIED, address, pool);
+    ask(interface, Ipv4Addr::UNSPECIFIED, address, HardwareAddress::BROADCAST, pool);
 }
 
 /// States that `address` is ours.
 // spec: RFC5227 2.3
 pub(crate) fn send_announcement(interface: &mut Interface, address: Ipv4Addr, pool: &mut Pool) {
-    send_about_ourselves(interface, address, address, pool);
+    ask(interface, address, address, HardwareAddress::BROADCAST, pool);
 }
 
-fn send_about_ourselves(interface: &mut Interface, sender: Ipv4Addr, address: Ipv4Addr, pool: &mut Pool) {
+/// Queues a request for `address` in the name of `own`.
+fn ask(interface: &mut Interface, own: Ipv4Addr, address: Ipv4Addr, to: HardwareAddress, pool: &mut Pool) {
     let Some(hardware) = interface.hardware() else { return };
     let packet = ArpPacket {
         operation: ArpOperation::Request,
         sender_hardware: hardware,
-        sender_protocol: sender,
+        sender_protocol: own,
         target_hardware: NOBODY,
         target_protocol: address,
     };
-    send(interface, &packet, HardwareAddress::BROADCAST, pool);
+    send(interface, &packet, to, pool);
 }
 
 impl Link<'_> {

@@ -13,10 +13,9 @@ use inhost_wire::protocol;
 /// Tells the link's routers that `group` has a member.
 // spec: RFC2236 3
 pub(crate) fn send_report(interface: &mut Interface, group: Ipv4Addr, now: Instant, pool: &mut Pool) {
-    let message = if interface.speaks_version_1(now) {
-        IgmpMessage::ReportV1 { group }
-    } else {
-        IgmpMessage::Report { group }
+    let message = match interface.speaks_version_1(now) {
+        true => IgmpMessage::ReportV1 { group },
+        false => IgmpMessage::Report { group },
     };
     send(interface, group, &message, pool);
 }

@@ -39,7 +39,7 @@ fn send(interface: &mut Interface, destination: Ipv6Addr, message: MldMessage, p
         ..Ipv6Header::new(source, destination, protocol::HOP_BY_HOP, length as u16)
     };
     packet.append_with(|into| header.emit(into));
-    packet.append_with(|into| ipv6::emit_mld_hop_by_hop(into));
+    packet.append_with(ipv6::emit_mld_hop_by_hop);
     packet.append_with(|into| message.emit(source, destination, into));
     let to = scope::group_hardware(destination.into());
     interface.push_frame(packet, EtherType::IPV6, to, pool);

@@ -12,7 +12,7 @@ use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View};
 use inhost_wire::icmpv6::{self, Icmpv6Message};
 use inhost_wire::ipv4::{BadOption, Ipv4Header, Ipv4View};
 use inhost_wire::ipv6::{self, Ipv6View};
-use inhost_wire::{icmpv4 as v4, protocol};
+use inhost_wire::protocol;
 
 /// The longest IPv4 error, IP header included (RFC 1812 §4.3.2.3).
 const IPV4_LONGEST_BYTES: usize = 576;
@@ -182,7 +182,7 @@ impl Output {
             return;
         }
         let longest = if reply_to.is_ipv4() { IPV4_LONGEST_BYTES } else { IPV6_LONGEST_BYTES };
-        let quote = (longest - path.ip_header_bytes() - v4::LENGTH).min(quoted_bytes);
+        let quote = (longest - path.ip_header_bytes() - icmpv4::LENGTH).min(quoted_bytes);
         let invoking = invoking.get(..quote).unwrap_or(invoking);
         let message = match path.destination {
             IpAddr::V4(_) => IcmpMessage::V4(error_message_v4(error, invoking)),

@@ -8,6 +8,7 @@ use inhost_wire::icmpv6::Icmpv6Message;
 use inhost_wire::protocol;
 
 /// An ICMP message of the family of its path.
+#[expect(clippy::large_enum_variant, reason = "it lives for one call; a box would cost an allocation")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum IcmpMessage<'a> {
     V4(Icmpv4Message<'a>),

