@@ -88,7 +88,7 @@ impl Packet {
     ) -> Option<Packet> {
         let mut whole = pool.take(self.len() + pieces.clone().map(Packet::len).sum::<usize>())?;
         whole.set_checksum(self.checksum());
-        whole.segment_bytes = self.segment_bytes;
+        whole.set_segment_bytes(self.segment_bytes());
         whole.append(self.bytes());
         for piece in pieces {
             whole.append(piece.bytes());

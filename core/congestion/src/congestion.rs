@@ -195,7 +195,7 @@ impl Congestion {
         if let Algorithm::Cubic(cubic) = &mut self.algorithm
             && before != after
         {
-            cubic.resized();
+            cubic.end_stage();
         }
     }
     /// The algorithm's name, as instruments print it.
@@ -393,9 +393,7 @@ impl Congestion {
             // spec: RFC6928 2-4
             initial = initial.min(smaller_restart_bytes(self.window.segment_bytes));
         }
-        if let Some(prior) = self.prior() {
-            *prior = Prior::default();
-        }
+        self.prior().map(core::mem::take);
         match &mut self.algorithm {
             Algorithm::CubicInSegments(_) => {
                 let initial = self.initial_bytes(segments);
@@ -403,7 +401,7 @@ impl Congestion {
                 return;
             }
             Algorithm::CubicStart(_) => self.algorithm = Algorithm::CubicNew,
-            Algorithm::Cubic(cubic) => cubic.restart(),
+            Algorithm::Cubic(cubic) => cubic.end_stage(),
             Algorithm::NewReno(..) | Algorithm::CubicNew | Algorithm::Custom(_) => {}
         }
         let window = &mut self.window;
@@ -436,17 +434,17 @@ impl Congestion {
         let CongestionWindow { window_bytes, threshold_bytes, .. } = self.window;
         let prior = match &mut self.algorithm {
             Algorithm::NewReno(_, prior) => prior,
-            Algorithm::CubicInSegments(state) => &mut state.get_or_insert_default().prior,
+            Algorithm::CubicInSegments(state) => state.get_or_insert_default().prior(),
             Algorithm::Custom(own) => &mut own.prior,
-            algorithm => &mut cubic_of(algorithm).prior,
+            algorithm => cubic_of(algorithm).prior(),
         };
         *prior = Prior { window_bytes, threshold_bytes };
     }
     fn prior(&mut self) -> Option<&mut Prior> {
         match &mut self.algorithm {
             Algorithm::NewReno(_, prior) => Some(prior),
-            Algorithm::Cubic(cubic) => Some(&mut cubic.prior),
-            Algorithm::CubicInSegments(cubic) => cubic.as_mut().map(|cubic| &mut cubic.prior),
+            Algorithm::Cubic(cubic) => Some(cubic.prior()),
+            Algorithm::CubicInSegments(cubic) => cubic.as_mut().map(|cubic| cubic.prior()),
             Algorithm::Custom(own) => Some(&mut own.prior),
             Algorithm::CubicNew | Algorithm::CubicStart(_) => None,
         }

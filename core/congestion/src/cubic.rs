@@ -29,7 +29,7 @@ const MOST_TICKS: i64 = 256 << TICK_SHIFT;
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Cubic {
-    pub prior: Prior,
+    prior: Prior,
     curve: Curve,
     /// The curve before the last reduction (RFC 9438 §4.9).
     prior_curve: Curve,
@@ -138,13 +138,13 @@ impl Cubic {
     pub fn undo(&mut self) {
         self.curve = self.prior_curve;
     }
-    /// Segments are of another size, in which the curve is reckoned: the next stage aims at the same plateau.
-    pub fn resized(&mut self) {
-        self.curve.stage = None;
+    /// What the last reduction replaced.
+    pub fn prior(&mut self) -> &mut Prior {
+        &mut self.prior
     }
-    /// The window begins small again: the next stage begins where slow start ends.
-    pub fn restart(&mut self) {
-        self.prior = Prior::default();
+    /// Segments are of another size, in which the curve is counted, or the window begins small again: the next stage
+    /// aims at the same plateau.
+    pub fn end_stage(&mut self) {
         self.curve.stage = None;
     }
     // spec: RFC9438 4.7-1

@@ -45,7 +45,7 @@ const HOLDS_MS: u64 = 31;
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct CubicInSegments {
-    pub prior: Prior,
+    prior: Prior,
     curve: Curve,
     /// Segments acknowledged since the window last grew.
     counted: u32,
@@ -107,6 +107,10 @@ impl Default for HyStart {
 }
 
 impl CubicInSegments {
+    /// What the last reduction replaced.
+    pub fn prior(&mut self) -> &mut Prior {
+        &mut self.prior
+    }
     /// An acknowledgment, in recovery or not: what its round trip tells.
     pub fn measured(&mut self, window: &mut CongestionWindow, acknowledged: &Acknowledged) {
         let Some(round_trip) = acknowledged.latest_round_trip else { return };

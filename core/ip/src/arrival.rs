@@ -1,6 +1,6 @@
 //! A received packet with its parsed header fields, as the parts of IP pass it on.
 
-use inhost_base::{IpAddr, Ipv6Addr, LinkId};
+use inhost_base::{IpAddr, LinkId};
 use inhost_wire::ipv4::{OptionBytes, SourceRoute};
 
 /// Whom a packet is for.
@@ -30,32 +30,6 @@ pub(crate) struct Arrival {
     pub protocol_offset: usize,
     pub was_fragmented: bool,
     pub has_router_alert: bool,
-}
-
-impl Arrival {
-    /// Fields that neighbour and listener discovery need; `None` for IPv4.
-    pub fn envelope(&self) -> Option<Envelope> {
-        match (self.source, self.destination) {
-            (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Envelope {
-                link: self.link,
-                source,
-                destination,
-                hop_limit: self.hop_limit,
-                was_fragmented: self.was_fragmented,
-            }),
-            _ => None,
-        }
-    }
-}
-
-/// Where a message of neighbour or listener discovery came from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Envelope {
-    pub link: LinkId,
-    pub source: Ipv6Addr,
-    pub destination: Ipv6Addr,
-    pub hop_limit: u8,
-    pub was_fragmented: bool,
 }
 
 /// Results of the options of the datagram received last.

@@ -22,7 +22,7 @@ impl Ip {
     /// has a valid source: the link checks of [`Ip::receive`]. `None` leaves the decision to `receive`.
     #[inline]
     pub fn plain_offset(&self, link: LinkId, frame: &[u8]) -> Option<usize> {
-        let own = match self.paths().interface(link)?.config.medium {
+        let own = match self.paths().interface(link)?.config().medium {
             Medium::Ip | Medium::Loopback => return Some(0),
             Medium::Ethernet(own) => own,
         };
@@ -47,7 +47,7 @@ impl Ip {
     /// Counts datagrams that came in by `link` and were delivered without [`Ip::receive`].
     #[inline]
     pub fn count_delivered(&mut self, link: LinkId, datagrams: u64) {
-        self.paths_mut().count_delivered(link, datagrams);
+        self.paths_mut().count(link, |counters| counters.delivered_datagrams += datagrams);
     }
     /// The gateway from which the frame that was received last, with a packet of `source`, came in on `link`, when it
     /// came from one: the first choice for what answers a call (UCLA §2.3).
@@ -200,17 +200,12 @@ impl Ip {
     /// Runs the timers that are due: neighbours, address tests and lifetimes, router solicitations, group reports,
     /// gateways, and expiry of cached state. Call at [`Ip::deadline`]; earlier it does nothing.
     pub fn timeout(&mut self, env: &mut IpEnvironment<'_>) {
-        if self.deadline() > env.now {
+        if self.deadline() > env.now() {
             return;
         }
         self.output.paths_mut().timeout(env);
         self.input.timeout_reassembly(&mut self.output, env);
         self.output.paths_mut().run_all_actions(env);
-    }
-    /// Datagrams that are being put together from fragments, and the memory that they hold, in bytes.
-    pub fn reassembling(&self) -> (usize, usize) {
-        let reassembly = self.input.reassembly();
-        (reassembly.len(), reassembly.memory_bytes())
     }
     /// Sets the time of day: at `now` so many milliseconds have passed since midnight, Universal Time. Time stamps tell
     /// it from then on. The core has no clock; until this is called, and with `None`, time stamps tell the host's own

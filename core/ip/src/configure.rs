@@ -1,9 +1,10 @@
 //! Configuration calls: links, addresses, routes, gateways, groups.
 
 use crate::address_state::{AddressOrigin, Assigned};
+use crate::config::{InterfaceConfig, LEAST_MTU_BYTES, Medium};
 use crate::ident::Identifications;
 use crate::input::Input;
-use crate::interface::{Interface, InterfaceConfig, Interfaces, Medium};
+use crate::interface::{Interface, Interfaces};
 use crate::link::StableKey;
 use crate::output::Output;
 use crate::output::limits::ErrorLimits;
@@ -14,30 +15,16 @@ use crate::table::Keyed;
 use crate::{ConfigureError, Ip, IpConfig, IpEnvironment, limits, scope};
 use inhost_base::{Cidr, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
 use inhost_buf::Pool;
-use inhost_wire::ipv6;
-
-/// The least that a link must carry without fragmentation (RFC 791 §3.2). The 576 bytes that every IPv4 host must take may
-/// come in fragments; a noisy serial line wants packets that are shorter.
-const LEAST_MTU_BYTES: u16 = 68;
 
 impl Ip {
     /// A host with nothing but its loopback, link 0, which has 127.0.0.1 and ::1.
     pub fn new(config: IpConfig, random: &mut Random) -> Ip {
         let keyed = Keyed::new(random);
-        let loopback =
-            InterfaceConfig { mtu_bytes: u16::MAX, ..InterfaceConfig::new("loopback", Medium::Loopback) };
-        let mut loopback = Interface::new(LinkId(0), loopback, keyed);
-        for address in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
-            let bits = if address.is_ipv4() { 8 } else { 128 };
-            loopback
-                .addresses
-                .extend(Cidr::new(address, bits).map(|cidr| Assigned::new(cidr, AddressOrigin::Configured)));
-        }
         let routing = Routing::new(config.forwarding.is_some(), keyed);
         let reassembly = Reassembly::new(keyed);
         let identifications = Identifications::new(random);
         let stable_key = StableKey::new(random.private_key(), config.stable_secret);
-        let paths = Paths::new(Interfaces::new(loopback), routing, stable_key);
+        let paths = Paths::new(Interfaces::new(Interface::loopback(keyed)), routing, stable_key);
         let errors_each = ErrorLimits::new(config.errors_each, keyed);
         Ip {
             output: Output::new(paths, identifications, errors_each, config.errors_have_precedence),
@@ -60,17 +47,15 @@ impl Ip {
         }
         let link = LinkId(self.paths().interfaces().len() as u16);
         let (addresses, gateways) = (config.addresses.clone(), config.gateways.clone());
-        let mut interface = Interface::new(link, config, self.keyed);
-        interface.is_router = self.paths().is_router();
-        (interface.ipv4_hop_limit, interface.ipv6_hop_limit) = (self.hop_limit, self.hop_limit);
+        let is_router = self.paths().is_router();
+        let interface = Interface::new(link, config, self.hop_limit, is_router, self.keyed);
         self.paths_mut().interfaces_mut().push(interface);
         let configured = self.set_up(link, &addresses, &gateways, env);
         if let Err(error) = configured {
             self.paths_mut().routing_mut().remove_where(|route| route.link == link);
             self.paths_mut().changed();
             if let Some(mut interface) = self.paths_mut().interfaces_mut().pop() {
-                interface.control.clear(env.pool);
-                interface.forward.clear(env.pool);
+                interface.clear(env.pool());
             }
             return Err(error);
         }
@@ -87,24 +72,8 @@ impl Ip {
         let Some(interface) = self.paths_mut().interface_mut(link) else {
             return Err(ConfigureError::NoLink);
         };
-        let config = &interface.config;
-        let (ipv6, link_local, discovers) =
-            (config.ipv6, config.link_local, config.ipv6 && interface.listens_to_routers());
-        interface.neighbours.set_base_reachable(crate::neighbour::cache::BASE_REACHABLE, env.random);
-        // spec: RFC1122 3.3.7-1
-        interface.groups.join(scope::ALL_SYSTEMS.into(), env.now)?;
-        if ipv6 {
-            interface.groups.join(scope::ALL_NODES.into(), env.now)?;
-        }
-        if interface.is_router {
-            interface.groups.join(scope::ALL_ROUTERS_V4.into(), env.now)?;
-            if ipv6 {
-                interface.groups.join(scope::ALL_ROUTERS.into(), env.now)?;
-            }
-        }
-        if discovers {
-            interface.discovery.begin(env.now, env.random);
-        }
+        let InterfaceConfig { ipv6, link_local, .. } = *interface.config();
+        interface.start(env.now(), env.random())?;
         for address in addresses {
             self.add_address(link, *address, env)?;
         }
@@ -158,12 +127,11 @@ impl Ip {
         gateway: IpAddr,
         preference: u32,
     ) -> Result<(), ConfigureError> {
-        let everything = if gateway.is_ipv4() {
-            IpAddr::V4(Ipv4Addr::UNSPECIFIED)
-        } else {
-            IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+        let everything = match gateway {
+            IpAddr::V4(_) => Cidr::new(Ipv4Addr::UNSPECIFIED, 0),
+            IpAddr::V6(_) => Cidr::new(Ipv6Addr::UNSPECIFIED, 0),
         };
-        let destination = Cidr::new(everything, 0).map_err(|_| ConfigureError::Invalid)?;
+        let destination = everything.map_err(|_| ConfigureError::Invalid)?;
         let origin = RouteOrigin::Configured;
         self.add_route(Route { destination, link, gateway: Some(gateway), preference, origin })
     }
@@ -200,7 +168,11 @@ impl Ip {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.interface_mut().join_group(group, env.now)
+        self.paths_mut()
+            .link(link)
+            .ok_or(ConfigureError::NoLink)?
+            .interface_mut()
+            .join_group(group, env.now())
     }
     /// Takes back one [`Ip::join_group`].
     pub fn leave_group(
@@ -209,26 +181,19 @@ impl Ip {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.interface_mut().leave_group(group, env)
+        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.leave_group(group, env)
     }
     /// Changes the largest packet that a link takes, IP header included: at least 68, and 1280 where the link speaks
     /// IPv6. Paths are to be asked for anew.
     pub fn set_mtu(&mut self, link: LinkId, mtu_bytes: u16) -> Result<(), ConfigureError> {
-        let interface = self.paths_mut().interface_mut(link).ok_or(ConfigureError::NoLink)?;
-        let least = if interface.config.ipv6 { ipv6::MINIMUM_MTU_BYTES as u16 } else { LEAST_MTU_BYTES };
-        if mtu_bytes < least || interface.is_loopback() {
-            return Err(ConfigureError::Invalid);
-        }
-        interface.config.mtu_bytes = mtu_bytes;
-        interface.ipv6_mtu_bytes = mtu_bytes;
+        self.paths_mut().interface_mut(link).ok_or(ConfigureError::NoLink)?.set_mtu(mtu_bytes)?;
         self.paths_mut().changed();
         Ok(())
     }
     /// Gives all packet memory back, before the host is dropped.
     pub fn clear(&mut self, pool: &mut Pool) {
         for interface in self.paths_mut().interfaces_mut().iter_mut() {
-            interface.control.clear(pool);
-            interface.forward.clear(pool);
+            interface.clear(pool);
         }
         self.input.clear(pool);
         self.paths_mut().deadline_moved();

@@ -5,35 +5,14 @@ mod v4;
 mod v6;
 
 use crate::IpEnvironment;
-use crate::neighbour::cache::Lookup;
+use crate::config::Forwarding;
+use crate::forward_queue::Waiting;
 use crate::output::Output;
 use crate::output::errors::IcmpError;
-use crate::path::LinkHeader;
 use crate::routing::RouteDecision;
 use inhost_base::LinkId;
 use inhost_buf::Packet;
 use inhost_event::Drop;
-
-/// How a router forwards.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub struct Forwarding {
-    /// Whether a sender on the same link as the next hop gets a redirect (RFC 1812 §5.2.7.2, RFC 4861 §8.2). Default:
-    /// yes.
-    pub redirects: bool,
-    /// Whether packets that name us as a hop of their source route go on (RFC 1122 §3.3.5). Default: no, as RFC 7126
-    /// §4.3 advises.
-    pub source_routes: bool,
-    /// Most packets that wait for the device of one link. Default: 256. Cost: waiting packets hold memory of the pool.
-    pub queue_packets: usize,
-}
-
-impl Default for Forwarding {
-    fn default() -> Self {
-        Forwarding { redirects: true, source_routes: false, queue_packets: 256 }
-    }
-}
 
 /// The forwarding of packets by a router, from the link on which they arrive to the queue of the link of their route.
 pub(crate) struct Forwarder<'a> {
@@ -59,58 +38,38 @@ impl<'a> Forwarder<'a> {
     ) -> Result<(), Drop> {
         let limit = self.forwarding.queue_packets;
         let Some(interface) = self.output.paths_mut().interface_mut(route.link) else {
-            env.pool.give(packet);
+            env.pool().give(packet);
             return Err(Drop::NoRoute);
         };
-        let header = match interface.hardware() {
-            None => Some(LinkHeader::NONE),
-            Some(_) => match interface.neighbours.resolve(route.next_hop, env.now) {
-                Lookup::Known(hardware) => Some(interface.header_to(hardware, route.next_hop.is_ipv6())),
-                Lookup::Pending => None,
-                Lookup::Failed => {
-                    self.output.send_error(from, IcmpError::HostUnreachable, packet.bytes(), env);
-                    env.pool.give(packet);
-                    return Err(Drop::NoRoute);
-                }
-            },
-        };
-        let queue = &mut interface.forward;
-        let queued = match header {
-            Some(header) => queue.push_ready(header, packet, limit, env.pool),
-            None => queue.push_waiting(from, route.next_hop, packet, env.pool),
-        };
-        interface.counters.forwarded_datagrams += u64::from(queued);
-        if interface.neighbours.has_actions() {
+        let waiting = Waiting { from, next_hop: route.next_hop, packet };
+        let queued = interface.forward(waiting, limit, env.now(), env.pool());
+        let has_actions = interface.has_actions();
+        let is_queued = queued.map_err(|packet| self.unreachable(from, packet, env))?;
+        if has_actions {
             self.output.paths_mut().run_actions(route.link, env);
         }
-        if queued { Ok(()) } else { Err(Drop::QueueFull) }
+        if is_queued { Ok(()) } else { Err(Drop::QueueFull) }
     }
     /// Sends packets that waited for neighbours on `link` that are resolved now, and an ICMP error for those that
     /// failed.
     pub(crate) fn update(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let limit = self.forwarding.queue_packets;
         let Some(interface) = self.output.paths_mut().interface_mut(link) else { return };
-        for waiting in interface.forward.take_waiting() {
+        for waiting in interface.take_forwarded() {
             let Some(interface) = self.output.paths_mut().interface_mut(link) else { return };
-            match interface.neighbours.peek(waiting.next_hop) {
-                Some(Lookup::Known(hardware)) => {
-                    let header = interface.header_to(hardware, waiting.next_hop.is_ipv6());
-                    if !interface.forward.push_ready(header, waiting.packet, limit, env.pool) {
-                        self.output.paths_mut().count_drop(waiting.from, Drop::QueueFull, env);
-                    }
-                }
-                Some(Lookup::Pending) => interface.forward.still_waiting(waiting),
-                Some(Lookup::Failed) | None => {
-                    self.output.send_error(
-                        waiting.from,
-                        IcmpError::HostUnreachable,
-                        waiting.packet.bytes(),
-                        env,
-                    );
-                    env.pool.give(waiting.packet);
-                    self.output.paths_mut().count_drop(waiting.from, Drop::NoRoute, env);
-                }
-            }
+            let from = waiting.from;
+            let why = match interface.forward_again(waiting, limit, env.pool()) {
+                Ok(true) => continue,
+                Ok(false) => Drop::QueueFull,
+                Err(packet) => self.unreachable(from, packet, env),
+            };
+            self.output.paths_mut().count_drop(from, why, env);
         }
+    }
+    /// Drops a packet that came in by `from`, because its next hop does not answer.
+    fn unreachable(&mut self, from: LinkId, packet: Packet, env: &mut IpEnvironment<'_>) -> Drop {
+        let why = self.output.refuse(from, Drop::NoRoute, IcmpError::HostUnreachable, &packet, env);
+        env.pool().give(packet);
+        why
     }
 }

@@ -50,8 +50,8 @@ impl ForwardQueue {
     /// Adds a packet whose next hop is not resolved yet; the oldest for the same neighbour makes room. False, and the
     /// packet is given back, when too many wait.
     // spec: RFC1122 2.3.2.2-1
-    pub fn push_waiting(&mut self, from: LinkId, next_hop: IpAddr, packet: Packet, pool: &mut Pool) -> bool {
-        let of_same = |waiting: &Waiting| waiting.next_hop == next_hop;
+    pub fn push_waiting(&mut self, newest: Waiting, pool: &mut Pool) -> bool {
+        let of_same = |waiting: &Waiting| waiting.next_hop == newest.next_hop;
         let count = self.waiting.iter().filter(|waiting| of_same(waiting)).count();
         if count >= WAITING_FOR_ONE_LIMIT
             && let Some(oldest) = self.waiting.iter().position(of_same).and_then(|at| self.waiting.remove(at))
@@ -59,10 +59,10 @@ impl ForwardQueue {
             pool.give(oldest.packet);
         }
         if self.waiting.len() >= WAITING_LIMIT {
-            pool.give(packet);
+            pool.give(newest.packet);
             return false;
         }
-        self.waiting.push_back(Waiting { from, next_hop, packet });
+        self.waiting.push_back(newest);
         self.recheck = true;
         true
     }

@@ -23,25 +23,14 @@ pub(crate) trait PacketSink {
 
 /// Where in its datagram a fragment belongs.
 #[derive(Clone, Copy)]
-struct Place {
+pub(crate) struct Place {
     offset_bytes: u16,
     more_fragments: bool,
 }
 
-/// Writes the IP header of a whole datagram; 0 when it does not fit.
-pub(crate) fn write_header(
-    path: &Path,
-    how: &HeaderHow,
-    options: Option<&HeaderOptions>,
-    identification: u32,
-    payload_bytes: usize,
-    into: &mut [u8],
-) -> usize {
-    write(path, how, options, identification, payload_bytes, None, into)
-}
-
+/// Writes the IP header of a datagram, or of the fragment at `place`; 0 when it does not fit.
 // spec: RFC1122 3.2.1.6-1
-fn write(
+pub(crate) fn write_header(
     path: &Path,
     how: &HeaderHow,
     options: Option<&HeaderOptions>,
@@ -115,7 +104,7 @@ pub(crate) fn send(
     }
     let mut header = [0; HEADER_LIMIT_BYTES];
     if header_bytes + length <= usize::from(path.mtu_bytes) {
-        let written = write(path, how, options, identification, length, None, &mut header);
+        let written = write_header(path, how, options, identification, length, None, &mut header);
         let header = header.get(..written).filter(|h| !h.is_empty()).ok_or(SendDatagramError::TooLong)?;
         return output.packet(header, *payload).map(|()| 0).map_err(|Full| SendDatagramError::Full);
     }
@@ -134,7 +123,7 @@ pub(crate) fn send(
         let place = Place { offset_bytes: offset as u16, more_fragments: offset + bytes < length };
         // spec: RFC791 3.2
         let of_this = if offset == 0 { options } else { later.as_ref() };
-        let written = write(path, how, of_this, identification, bytes, Some(place), &mut header);
+        let written = write_header(path, how, of_this, identification, bytes, Some(place), &mut header);
         let Some(header) = header.get(..written).filter(|h| !h.is_empty()) else { break };
         match output.packet(header, cut(payload, offset, bytes)) {
             Ok(()) => count += 1,

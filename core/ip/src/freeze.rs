@@ -13,12 +13,7 @@ impl Ip {
         let paths = self.output.paths_mut();
         require(links > 0 && paths.interfaces().len() == links, "the number of links")?;
         for (number, interface) in paths.interfaces_mut().iter_mut().enumerate() {
-            require(usize::from(interface.link.0) == number, "the number of a link")?;
-            require(interface.is_loopback() == (number == 0), "the loopback")?;
-            interface.addresses.iter().try_for_each(|assigned| assigned.check())?;
-            interface.neighbours.check()?;
-            interface.control.thaw(act)?;
-            interface.forward.thaw(act)?;
+            interface.thaw(number, act)?;
         }
         paths.routing_mut().check()
     }
@@ -32,7 +27,7 @@ impl Ip {
         paths.reseed(random);
         paths.routing_mut().rekey(self.keyed);
         for interface in paths.interfaces_mut().iter_mut() {
-            interface.neighbours.rekey(self.keyed);
+            interface.rekey(self.keyed);
         }
     }
 }

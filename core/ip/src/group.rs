@@ -90,20 +90,13 @@ impl Groups {
     pub fn querier_is_version_1(&mut self, now: Instant) {
         self.version_1_until = now + VERSION_1_ROUTER_PRESENT;
     }
-    /// A router asks about `group`, or about all of the family: each answers after a random part of `within`.
+    /// A router asks about `group`, or about all of its family if it is unspecified: each answers after a random part of
+    /// `within`.
     // spec: RFC2236 3, RFC2710 4
-    pub fn queried(
-        &mut self,
-        group: Option<IpAddr>,
-        is_ipv6: bool,
-        within: Duration,
-        now: Instant,
-        random: &mut Random,
-    ) {
+    pub fn queried(&mut self, group: IpAddr, within: Duration, now: Instant, random: &mut Random) {
         for membership in &mut self.list {
-            let asked = group.is_none_or(|group| group == membership.group)
-                && membership.group.is_ipv6() == is_ipv6
-                && is_reported(membership.group);
+            let of_all = group.is_unspecified() && group.is_ipv6() == membership.group.is_ipv6();
+            let asked = (of_all || group == membership.group) && is_reported(membership.group);
             if asked && membership.report_at > now + within {
                 let part = u64::from(random.public_below(1 << 16));
                 membership.report_at = now + Duration::from_nanos((within.as_nanos() >> 16) * part);
@@ -165,7 +158,7 @@ mod tests {
         }
         assert_eq!(reports, 4, "two for each, none for 224.0.0.1");
         let now = Instant::from_millis(100_000);
-        groups.queried(None, false, Duration::from_secs(10), now, &mut random);
+        groups.queried(inhost_base::Ipv4Addr::UNSPECIFIED.into(), Duration::from_secs(10), now, &mut random);
         assert!(groups.deadline() < now + Duration::from_secs(10));
         groups.reported_by_other(a);
         let due = groups.deadline();

@@ -6,14 +6,15 @@ mod options;
 mod reassembly;
 
 use crate::arrival::{Arrival, Arrived, Target};
-use crate::forward::{Forwarder, Forwarding};
-use crate::interface::{Interface, Medium};
+use crate::config::Forwarding;
+use crate::forward::Forwarder;
+use crate::interface::Interface;
 use crate::output::Output;
 use crate::output::errors::IcmpError;
 use crate::paths::Paths;
 use crate::reassembly::{Key, Piece, Reassembly};
 use crate::received::{Datagram, Received};
-use crate::{IpConfig, IpEnvironment, scope};
+use crate::{IpConfig, IpEnvironment, Medium, scope};
 use inhost_base::{HardwareAddress, IpAddr, LinkId};
 use inhost_buf::{Packet, Pool};
 use inhost_event::Drop;
@@ -70,7 +71,7 @@ impl Input {
                 Received::Dropped(why)
             }
         };
-        if output.paths().interface(link).is_some_and(|interface| interface.neighbours.has_actions()) {
+        if output.paths().interface(link).is_some_and(|interface| interface.has_actions()) {
             output.paths_mut().run_actions(link, env);
         }
         received
@@ -85,15 +86,10 @@ impl Input {
         self.sender = None;
         self.last = Arrived::default();
         let interface = output.paths().interface(link).ok_or(Drop::NotForUs)?;
-        let own = match interface.config.medium {
+        let own = match interface.config().medium {
             Medium::Ethernet(own) => own,
             Medium::Ip | Medium::Loopback => {
-                return match packet.bytes().first().map(|byte| byte >> 4) {
-                    Some(4) => self.receive_ipv4(output, link, true, packet, env),
-                    Some(6) => self.receive_ipv6(output, link, true, packet, env),
-                    Some(_) => Err(Drop::UnknownProtocol),
-                    None => Err(Drop::Malformed),
-                };
+                return self.receive_packet(output, link, packet, env);
             }
         };
         let view = EthernetView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
@@ -128,7 +124,7 @@ impl Input {
     ) -> bool {
         let Datagram { link, source, destination, .. } = *datagram;
         let Some(interface) = output.paths().interface(link) else { return false };
-        if source.is_ipv6() && !interface.config.ipv6
+        if source.is_ipv6() && !interface.config().ipv6
             || self.check_addresses(output.paths(), link, source, destination, true, false) != Ok(Target::Us)
         {
             return false;
@@ -138,7 +134,7 @@ impl Input {
             ethernet::LENGTH => EthernetView::new(frame).ok().map(|view| (link, view.source())),
             _ => None,
         };
-        output.paths_mut().count_delivered(link, 1);
+        output.paths_mut().count(link, |counters| counters.delivered_datagrams += 1);
         true
     }
     /// The reversed source route of the datagram received last; see [`crate::Ip::return_route`].
@@ -167,6 +163,21 @@ impl Input {
         self.reassembly.clear(pool);
     }
 
+    /// Takes a packet to us, from its IP header on.
+    fn receive_packet(
+        &mut self,
+        output: &mut Output,
+        link: LinkId,
+        packet: &mut Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<Received, Drop> {
+        match packet.bytes().first().map(|byte| byte >> 4) {
+            Some(4) => self.receive_ipv4(output, link, true, packet, env),
+            Some(6) => self.receive_ipv6(output, link, true, packet, env),
+            Some(_) => Err(Drop::UnknownProtocol),
+            None => Err(Drop::Malformed),
+        }
+    }
     // spec: RFC1122 3.2.1.7-2
     fn receive_ipv4(
         &mut self,
@@ -216,11 +227,10 @@ impl Input {
                 payload,
                 ecn: Ecn::of(header.dscp_ecn),
             };
-            let whole = match self.reassemble(output, key, &piece, env)? {
-                Some(whole) => whole,
-                None => return Ok(Received::Handled),
+            let Some(whole) = self.reassemble(output, key, &piece, env)? else {
+                return Ok(Received::Handled);
             };
-            env.pool.give(core::mem::replace(packet, whole));
+            env.pool().give(core::mem::replace(packet, whole));
         }
         // The header of a datagram put together may be another than that of its last fragment.
         let view = Ipv4View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
@@ -240,7 +250,7 @@ impl Input {
             has_router_alert: false,
         };
         if header_bytes > ipv4::LENGTH {
-            self.read_options(output, &arrival, packet, env.now)?;
+            self.read_options(output, &arrival, packet, env.now())?;
         }
         packet.trim_front(header_bytes);
         self.deliver(output, &arrival, packet, env)
@@ -255,7 +265,7 @@ impl Input {
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
-        if !output.paths().interface(link).is_some_and(|interface| interface.config.ipv6) {
+        if !output.paths().interface(link).is_some_and(|interface| interface.config().ipv6) {
             return Err(Drop::UnknownProtocol);
         }
         let view = Ipv6View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
@@ -316,11 +326,10 @@ impl Input {
                 payload: upper.payload,
                 ecn: Ecn::of(dscp_ecn),
             };
-            let whole = match self.reassemble(output, key, &piece, env)? {
-                Some(whole) => whole,
-                None => return Ok(Received::Handled),
+            let Some(whole) = self.reassemble(output, key, &piece, env)? else {
+                return Ok(Received::Handled);
             };
-            env.pool.give(core::mem::replace(packet, whole));
+            env.pool().give(core::mem::replace(packet, whole));
         }
         Err(Drop::Fragment)
     }
@@ -429,7 +438,7 @@ impl Input {
             // Only duplicate address detection and listener reports use the unspecified source.
             _ if arrival.source.is_unspecified() => Err(Drop::BadSource),
             _ => {
-                output.paths_mut().count_delivered(arrival.link, 1);
+                output.paths_mut().count(arrival.link, |counters| counters.delivered_datagrams += 1);
                 Ok(Received::Datagram(Datagram {
                     link: arrival.link,
                     source: arrival.source,
@@ -449,7 +458,7 @@ impl Input {
 /// The target of `destination` on this link; `None` when it is not for us.
 fn target_of(interface: &Interface, destination: IpAddr) -> Option<Target> {
     if destination.is_multicast() {
-        return interface.groups.contains(destination).then_some(Target::Many);
+        return interface.listens_to(destination).then_some(Target::Many);
     }
     if interface.owns(destination) {
         return Some(Target::Us);
@@ -457,7 +466,5 @@ fn target_of(interface: &Interface, destination: IpAddr) -> Option<Target> {
     if interface.is_broadcast(destination) {
         return Some(Target::Many);
     }
-    let takes_any =
-        interface.config.any_address && scope::is_unicast(destination) && !scope::is_loopback(destination);
-    takes_any.then_some(Target::Anybody)
+    interface.takes_any(destination).then_some(Target::Anybody)
 }

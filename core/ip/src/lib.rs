@@ -30,8 +30,8 @@
 //!
 //! let (mut pool, mut random, mut sink) = (Pool::new(1 << 20), Random::from_number(1), Ignore);
 //! let now = Instant::ZERO;
-//! let mut env = IpEnvironment { now, pool: &mut pool, random: &mut random, sink: &mut sink };
-//! let mut ip = Ip::new(IpConfig::default(), env.random);
+//! let mut env = IpEnvironment::new(now, &mut pool, &mut random, &mut sink);
+//! let mut ip = Ip::new(IpConfig::default(), env.random());
 //! let config = InterfaceConfig::new("point to point", Medium::Ip).with_address("10.9.0.2/24".parse()?);
 //! ip.add_interface(config, &mut env)?;
 //!
@@ -44,10 +44,10 @@
 //! assert_eq!(wire.0.len(), 20 + 8 + 14);
 //!
 //! // … and comes to a host there.
-//! let mut other = Ip::new(IpConfig::default(), env.random);
+//! let mut other = Ip::new(IpConfig::default(), env.random());
 //! let config = InterfaceConfig::new("point to point", Medium::Ip).with_address("10.9.0.1/24".parse()?);
 //! let link = other.add_interface(config, &mut env)?;
-//! let mut packet = env.pool.take(1500).unwrap();
+//! let mut packet = env.pool().take(1500).unwrap();
 //! packet.append(&wire.0);
 //! assert_eq!(other.receive(link, &mut packet, &mut env), Received::Handled);
 //! other.transmit(link, &mut env, 8, &mut wire);
@@ -55,7 +55,7 @@
 //! packet.append(&wire.0);
 //! assert!(matches!(ip.receive(path.link, &mut packet, &mut env), Received::EchoReply(_)));
 //! assert_eq!(packet.bytes(), b"anybody there?");
-//! env.pool.give(packet);
+//! env.pool().give(packet);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![cfg_attr(not(test), no_std)]
@@ -97,17 +97,14 @@ mod table;
 mod view;
 
 pub use address_state::{AddressOrigin, AddressState, Assigned};
-pub use config::IpConfig;
+pub use config::{DuplicateDetection, ErrorPace, Forwarding, InterfaceConfig, IpConfig, Medium};
 pub use counters::InterfaceCounters;
 pub use environment::IpEnvironment;
 pub use error::{ConfigureError, RouteError, SendDatagramError};
-pub use forward::Forwarding;
-pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
 pub use neighbour::cache::Neighbour;
 pub use options::{HeaderOptions, Ipv4Options};
 pub use output::EchoMessage;
 pub use output::errors::Unreachable;
-pub use output::limits::ErrorPace;
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
 pub use paths::Paths;
 pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
@@ -175,7 +172,7 @@ pub mod limits {
 ///
 /// let (mut pool, mut random, mut sink) = (Pool::new(1 << 20), Random::from_number(1), Ignore);
 /// let mut ip = Ip::new(IpConfig::default(), &mut random);
-/// let mut env = IpEnvironment { now: Instant::ZERO, pool: &mut pool, random: &mut random, sink: &mut sink };
+/// let mut env = IpEnvironment::new(Instant::ZERO, &mut pool, &mut random, &mut sink);
 /// let link = ip.add_interface(InterfaceConfig::new("line", Medium::Ip), &mut env)?;
 /// ip.add_address(link, "10.9.0.2/24".parse()?, &mut env)?;
 /// assert!(ip.paths().is_local("10.9.0.2".parse()?));

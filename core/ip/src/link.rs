@@ -8,11 +8,11 @@ mod timeout;
 
 use crate::address_state::Assigned;
 use crate::ident::write_address;
-use crate::interface::{DuplicateDetection, Interface};
+use crate::interface::Interface;
 use crate::routing::{Route, RouteOrigin, Routing};
 use crate::{ConfigureError, IpEnvironment, scope};
 use alloc::vec::Vec;
-use inhost_base::{Cidr, Instant, IpAddr, Ipv6Addr, SipKey};
+use inhost_base::{Cidr, IpAddr, Ipv6Addr, SipKey};
 use inhost_wire::ndp::solicited_node_multicast;
 
 /// One link's interface with the state of the host that its addresses and routers change. Address assignment, ARP and
@@ -35,43 +35,15 @@ impl<'a> Link<'a> {
         self.interface
     }
     /// Adds an address. With `connects` its prefix is on the link.
-    // spec: RFC5227 2.1, RFC4862 5.4
     pub(crate) fn assign(
         &mut self,
-        mut assigned: Assigned,
+        assigned: Assigned,
         connects: bool,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        let (cidr, address) = (assigned.cidr(), assigned.address());
         let Link { interface, routing, .. } = self;
-        let link = interface.link;
-        // spec: RFC1122 3.2.1.3-5, 3.2.2.9-1, 3.2.2.9-3, 3.3.1.6-1
-        let is_wrong = !scope::is_unicast(address)
-            || scope::is_loopback(address) != interface.is_loopback()
-            || address.is_ipv6() && !interface.config.ipv6
-            || address.is_ipv4()
-                && cidr.prefix_bits() < 31
-                && (cidr.network() == address || cidr.broadcast().map(IpAddr::V4) == Some(address));
-        if is_wrong {
-            return Err(ConfigureError::Invalid);
-        }
-        if interface.assigned(address).is_some() {
-            return Err(ConfigureError::Exists);
-        }
-        if !interface.has_address_room() {
-            return Err(ConfigureError::Limit);
-        }
-        if let IpAddr::V6(v6) = address {
-            interface.groups.join(solicited_node_multicast(v6).into(), env.now)?;
-        }
-        match (interface.hardware(), interface.config.duplicate_detection) {
-            (None, _) => {}
-            (Some(_), DuplicateDetection::Off) => assigned.announce(env.now),
-            (Some(_), how) => {
-                assigned.test(how == DuplicateDetection::BeforeUse, env.now, env.random);
-            }
-        }
-        interface.addresses.push(assigned);
+        let (cidr, link) = (assigned.cidr(), interface.link());
+        interface.assign(assigned, env.now(), env.random())?;
         if connects {
             let network =
                 Cidr::new(cidr.network(), cidr.prefix_bits()).map_err(|_| ConfigureError::Invalid)?;
@@ -95,27 +67,17 @@ impl<'a> Link<'a> {
         address: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        let Link { interface, routing, .. } = self;
-        let link = interface.link;
-        let at = interface
-            .addresses
-            .iter()
-            .position(|assigned| assigned.address() == address)
-            .ok_or(ConfigureError::Absent)?;
-        let gone = interface.addresses.remove(at);
-        let still = interface.addresses.iter().any(|other| {
-            other.cidr().network() == gone.cidr().network()
-                && other.cidr().prefix_bits() == gone.cidr().prefix_bits()
-        });
+        let gone = self.interface.unassign(address)?.cidr();
+        let is_same =
+            |cidr: Cidr| cidr.network() == gone.network() && cidr.prefix_bits() == gone.prefix_bits();
         if let IpAddr::V6(v6) = address {
-            interface.leave_group(solicited_node_multicast(v6).into(), env).ok();
+            self.leave_group(solicited_node_multicast(v6).into(), env).ok();
         }
-        if !still {
+        let Link { interface, routing, .. } = self;
+        if !interface.addresses().iter().any(|other| is_same(other.cidr())) {
+            let link = interface.link();
             routing.remove_where(|route| {
-                route.link == link
-                    && route.origin == RouteOrigin::Connected
-                    && route.destination.network() == gone.cidr().network()
-                    && route.destination.prefix_bits() == gone.cidr().prefix_bits()
+                route.link == link && route.origin == RouteOrigin::Connected && is_same(route.destination)
             });
         }
         routing.changed();
@@ -131,26 +93,12 @@ impl<'a> Link<'a> {
         env: &mut IpEnvironment<'_>,
     ) -> Option<IpAddr> {
         let [a, b, c, d, ..] = prefix.segments();
-        let hash = self.stable_key.hash(prefix, &self.interface.config.name, attempts);
+        let hash = self.stable_key.hash(prefix, &self.interface.config().name, attempts);
         let bits = u128::from(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0)) | u128::from(hash);
         let address = IpAddr::V6(Ipv6Addr::from(bits));
         let assigned = Assigned::stable(Cidr::new(address, 64).ok()?, attempts);
         let connects = scope::is_link_local(address);
         self.assign(assigned, connects, env).ok().map(|()| address)
-    }
-    /// An address whose lifetime has ended.
-    pub(crate) fn expired_address(&self, now: Instant) -> Option<IpAddr> {
-        self.interface.addresses.iter().find(|assigned| assigned.valid_until() <= now).map(Assigned::address)
-    }
-}
-
-impl Interface {
-    /// Joins a group; calls add up.
-    pub(crate) fn join_group(&mut self, group: IpAddr, now: Instant) -> Result<(), ConfigureError> {
-        if group.is_ipv6() && !self.config.ipv6 {
-            return Err(ConfigureError::Invalid);
-        }
-        self.groups.join(group, now)
     }
     /// Undoes one [`Interface::join_group`].
     pub(crate) fn leave_group(
@@ -158,10 +106,10 @@ impl Interface {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        if self.groups.leave(group, env.now)? {
+        if self.interface.leave_group(group, env.now())? {
             match group {
-                IpAddr::V4(group) => igmp::send_leave(self, group, env.pool),
-                IpAddr::V6(group) => mld::send_done(self, group, env.pool),
+                IpAddr::V4(group) => igmp::send_leave(self.interface, group, env.pool()),
+                IpAddr::V6(group) => mld::send_done(self.interface, group, env.pool()),
             }
         }
         Ok(())

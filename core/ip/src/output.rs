@@ -2,23 +2,23 @@
 
 pub(crate) mod errors;
 pub(crate) mod limits;
+mod message;
 
 use crate::clock::Clock;
 use crate::fragment::{self, PacketSink};
 use crate::ident::Identifications;
 use crate::interface::Interface;
-use crate::neighbour::cache::Lookup;
 use crate::options::HeaderOptions;
 use crate::path::{HeaderHow, LinkHeader, Path, Resolution};
 use crate::paths::Paths;
 use crate::{IpEnvironment, SendDatagramError};
 use inhost_base::{Instant, IpAddr, LinkId, Random};
-use inhost_buf::{Device, Frame, Full, Offload, Pool, Slices};
-use inhost_wire::ethernet::EtherType;
+use inhost_buf::{Device, Frame, Full, Offload, Packet, Pool, Slices};
 use inhost_wire::icmpv4::Icmpv4Message;
 use inhost_wire::icmpv6::Icmpv6Message;
-use inhost_wire::{ethernet, icmpv4, ipv4, ipv6, protocol};
+use inhost_wire::{ethernet, icmpv4, ipv4, ipv6};
 use limits::{ErrorLimit, ErrorLimits};
+pub(crate) use message::IcmpMessage;
 
 /// Room for the headers of a datagram's packets: link, and IPv4 with all options, which is more than IPv6 with a
 /// fragment header.
@@ -113,7 +113,7 @@ impl Output {
         let link = link_header.bytes();
         let Some((front, rest)) = into.split_at_mut_checked(link.len()) else { return 0 };
         inhost_buf::copy(front, link);
-        match fragment::write_header(path, how, options, identification, payload_bytes, rest) {
+        match fragment::write_header(path, how, options, identification, payload_bytes, None, rest) {
             0 => 0,
             written => link.len() + written,
         }
@@ -145,9 +145,10 @@ impl Output {
         } else {
             path
         };
-        let mut output = ToDevice { link_header, device, interface, env, taken: 0, path, is_queueing: false };
+        let queue = ToQueue { interface, path, env };
+        let mut output = ToDevice { link_header, device, taken: 0, is_queueing: false, queue };
         let fragments = fragment::send(path, how, options, identification, &payload, &mut output)?;
-        interface.counters.sent_fragments += u64::from(fragments);
+        interface.count(|counters| counters.sent_fragments += u64::from(fragments));
         Ok(())
     }
     /// Sends an echo request; see [`crate::Ip::echo_request`].
@@ -159,14 +160,9 @@ impl Output {
         env: &mut IpEnvironment<'_>,
         device: &mut dyn Device,
     ) -> Result<(), SendDatagramError> {
-        let Some(mut message) = env.pool.take(icmpv4::LENGTH + echo.data.len()) else {
-            return Err(too_long_or_no_memory(echo.data));
-        };
-        let written = write_echo(path, true, echo, message.spare_mut());
-        message.extend(written);
-        let how = HeaderHow::new(echo_protocol(path));
+        let (message, how) = echo_packet(path, true, echo, env.pool())?;
         let sent = self.send_datagram_with(path, &how, None, Slices::one(message.bytes()), env, device);
-        env.pool.give(message);
+        env.pool().give(message);
         sent
     }
     /// Queues an echo reply, with `options` behind the IP header.
@@ -177,18 +173,26 @@ impl Output {
         echo: &EchoMessage<'_>,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), SendDatagramError> {
-        let Some(mut message) = env.pool.take(icmpv4::LENGTH + echo.data.len()) else {
-            return Err(too_long_or_no_memory(echo.data));
-        };
-        let written = write_echo(path, false, echo, message.spare_mut());
-        message.extend(written);
-        let how = HeaderHow::new(echo_protocol(path));
+        let (message, how) = echo_packet(path, false, echo, env.pool())?;
         let queued = self.queue_datagram(path, &how, options, message.bytes(), env);
-        env.pool.give(message);
+        env.pool().give(message);
         queued
     }
-    /// Queues a datagram of IP's own, in fragments if need be.
-    pub(crate) fn queue_datagram(
+    /// Queues an ICMP message, in fragments if need be.
+    pub(crate) fn queue_message(
+        &mut self,
+        path: &Path,
+        how: &HeaderHow,
+        options: Option<&HeaderOptions>,
+        message: &IcmpMessage<'_>,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), SendDatagramError> {
+        let message = message.packet(path, env.pool()).ok_or(SendDatagramError::NoMemory)?;
+        let queued = self.queue_datagram(path, how, options, message.bytes(), env);
+        env.pool().give(message);
+        queued
+    }
+    fn queue_datagram(
         &mut self,
         path: &Path,
         how: &HeaderHow,
@@ -200,20 +204,16 @@ impl Output {
         let Some(interface) = self.paths.interface_mut(path.link) else {
             return Err(SendDatagramError::Unreachable);
         };
-        let mut output = ToQueue { interface, pool: env.pool, path, now: env.now };
+        let mut output = ToQueue { interface, path, env };
         let fragments =
             fragment::send(path, how, options, identification, &Slices::one(payload), &mut output)?;
-        interface.counters.sent_fragments += u64::from(fragments);
+        interface.count(|counters| counters.sent_fragments += u64::from(fragments));
         Ok(())
     }
     /// Whether [`Output::transmit`] has something for the device of `link`.
     #[inline]
     pub(crate) fn wants_transmit(&self, link: LinkId) -> bool {
-        self.paths.interface(link).is_some_and(|interface| {
-            interface.control.wants_transmit()
-                || interface.forward.wants_transmit()
-                || interface.neighbours.has_actions()
-        })
+        self.paths.interface(link).is_some_and(Interface::wants_transmit)
     }
     /// Sends the frames that are ready on `link`, at most `budget_frames`, a quarter of which is left to the host's
     /// transports while forwarded packets are sent; true when more could go at once.
@@ -225,85 +225,43 @@ impl Output {
         device: &mut dyn Device,
     ) -> bool {
         let Some(interface) = self.paths.interface_mut(link) else { return false };
-        let mut left = budget_frames;
-        while left > 0 {
-            let Some(packet) = interface.control.front() else { break };
-            let frame = Frame { header: packet.bytes(), payload: Slices::EMPTY, offload: Offload::None };
-            if device.transmit(&frame) == Err(Full) {
-                return true;
-            }
-            interface.control.pop(env.pool);
-            left -= 1;
-        }
-        let of_others = left - (left / 4).min(budget_frames / 4);
-        if interface.forward.wants_transmit()
-            && interface.forward.transmit(of_others, device, env.pool) == Err(Full)
-        {
-            return true;
-        }
-        self.wants_transmit(link)
+        interface.transmit(budget_frames, device, env.pool()).is_err() || self.wants_transmit(link)
     }
     /// Moves packets whose neighbour has answered to the frames that are ready, and drops those whose neighbour has not.
     pub(crate) fn send_waiting(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let Some(interface) = self.paths.interface_mut(link) else { return };
-        for (next_hop, packet) in interface.control.take_waiting() {
-            match interface.neighbours.peek(next_hop) {
-                Some(Lookup::Known(hardware)) => {
-                    let ethertype = ethertype_of(next_hop);
-                    interface.push_frame(packet, ethertype, hardware, env.pool);
-                }
-                Some(Lookup::Pending) => interface.control.still_waiting(next_hop, packet),
-                Some(Lookup::Failed) | None => {
-                    env.pool.give(packet);
-                    interface.counters.lost_control_frames += 1;
-                }
-            }
-        }
+        interface.send_waiting(env.pool());
     }
 }
 
-pub(crate) fn ethertype_of(address: IpAddr) -> EtherType {
-    if address.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 }
-}
-
-fn too_long_or_no_memory(data: &[u8]) -> SendDatagramError {
-    if data.len() > ECHO_LIMIT_BYTES { SendDatagramError::TooLong } else { SendDatagramError::NoMemory }
-}
-
-fn echo_protocol(path: &Path) -> u8 {
-    if path.destination.is_ipv4() { protocol::ICMPV4 } else { protocol::ICMPV6 }
-}
-
-fn write_echo(path: &Path, is_request: bool, echo: &EchoMessage<'_>, into: &mut [u8]) -> usize {
+/// An echo message, and the header that it goes with on `path`.
+fn echo_packet(
+    path: &Path,
+    is_request: bool,
+    echo: &EchoMessage<'_>,
+    pool: &mut Pool,
+) -> Result<(Packet, HeaderHow), SendDatagramError> {
     let EchoMessage { identifier, sequence, data } = *echo;
-    match (path.source, path.destination) {
-        (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            let message = match is_request {
-                true => Icmpv6Message::EchoRequest { identifier, sequence, data },
-                false => Icmpv6Message::EchoReply { identifier, sequence, data },
-            };
-            message.emit(source, destination, into)
-        }
-        _ => {
-            let message = match is_request {
-                true => Icmpv4Message::EchoRequest { identifier, sequence, data },
-                false => Icmpv4Message::EchoReply { identifier, sequence, data },
-            };
-            message.emit(into)
-        }
-    }
+    let message = match (path.destination, is_request) {
+        (IpAddr::V4(_), true) => IcmpMessage::V4(Icmpv4Message::EchoRequest { identifier, sequence, data }),
+        (IpAddr::V4(_), false) => IcmpMessage::V4(Icmpv4Message::EchoReply { identifier, sequence, data }),
+        (IpAddr::V6(_), true) => IcmpMessage::V6(Icmpv6Message::EchoRequest { identifier, sequence, data }),
+        (IpAddr::V6(_), false) => IcmpMessage::V6(Icmpv6Message::EchoReply { identifier, sequence, data }),
+    };
+    let is_too_long = data.len() > ECHO_LIMIT_BYTES;
+    let error = if is_too_long { SendDatagramError::TooLong } else { SendDatagramError::NoMemory };
+    let packet = message.packet(path, pool).ok_or(error)?;
+    Ok((packet, HeaderHow::new(message.protocol())))
 }
 
 /// Sending of a transport's packets to the device.
 struct ToDevice<'a, 'b> {
     link_header: LinkHeader,
     device: &'a mut dyn Device,
-    interface: &'a mut Interface,
-    env: &'a mut IpEnvironment<'b>,
     taken: u32,
-    path: &'a Path,
     /// The device was full behind the first fragment; the rest keeps its order by way of the queue.
     is_queueing: bool,
+    queue: ToQueue<'a, 'b>,
 }
 
 impl PacketSink for ToDevice<'_, '_> {
@@ -326,62 +284,26 @@ impl PacketSink for ToDevice<'_, '_> {
                 Err(Full) => self.is_queueing = true,
             }
         }
-        queue_packet(self.interface, self.path, header, payload, self.env.pool, self.env.now)
+        self.queue.packet(header, payload)
     }
 }
 
-/// IP's own packets, to the queue.
-struct ToQueue<'a> {
+/// IP's own packets, to the queue of their link.
+struct ToQueue<'a, 'b> {
     interface: &'a mut Interface,
-    pool: &'a mut Pool,
     path: &'a Path,
-    now: Instant,
+    env: &'a mut IpEnvironment<'b>,
 }
 
-impl PacketSink for ToQueue<'_> {
+impl PacketSink for ToQueue<'_, '_> {
     fn packet(&mut self, header: &[u8], payload: Slices<'_>) -> Result<(), Full> {
-        queue_packet(self.interface, self.path, header, payload, self.pool, self.now)
-    }
-}
-
-/// Copies an IP packet to the queue of its link: as a frame if the next hop is known, else to wait for it.
-fn queue_packet(
-    interface: &mut Interface,
-    path: &Path,
-    header: &[u8],
-    payload: Slices<'_>,
-    pool: &mut Pool,
-    now: Instant,
-) -> Result<(), Full> {
-    let Some(mut packet) = pool.take(header.len() + payload.len()) else {
-        interface.counters.lost_control_frames += 1;
-        return Err(Full);
-    };
-    packet.append(header);
-    for piece in payload.iter() {
-        packet.append(piece);
-    }
-    let ethertype = ethertype_of(path.next_hop);
-    let hardware = match (interface.hardware(), interface.mapped_hardware(path.next_hop)) {
-        (None, _) => Some(inhost_base::HardwareAddress::default()),
-        (Some(_), Some(hardware)) => Some(hardware),
-        (Some(_), None) => match interface.neighbours.resolve(path.next_hop, now) {
-            Lookup::Known(hardware) => Some(hardware),
-            Lookup::Pending => None,
-            Lookup::Failed => {
-                pool.give(packet);
-                interface.counters.lost_control_frames += 1;
-                return Ok(());
-            }
-        },
-    };
-    match hardware {
-        Some(hardware) => interface.push_frame(packet, ethertype, hardware, pool),
-        None => {
-            if !interface.control.push_waiting(path.next_hop, packet, pool) {
-                interface.counters.lost_control_frames += 1;
-            }
+        let ToQueue { interface, path, env } = self;
+        let mut packet = interface.take_packet(header.len() + payload.len(), env.pool()).ok_or(Full)?;
+        packet.append(header);
+        for piece in payload.iter() {
+            packet.append(piece);
         }
+        interface.push_packet(path.next_hop, packet, env.now(), env.pool());
+        Ok(())
     }
-    Ok(())
 }

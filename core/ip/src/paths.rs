@@ -3,9 +3,10 @@
 mod order;
 mod timeout;
 
+use crate::counters::InterfaceCounters;
 use crate::interface::{Interface, Interfaces};
 use crate::link::{Link, StableKey};
-use crate::neighbour::cache::{Claim, Lookup};
+use crate::neighbour::cache::Claim;
 use crate::path::{LinkHeader, Path, Resolution};
 use crate::received::{Redirect, TransportError};
 use crate::routing::{Route, RouteDecision, RouteRequest, Routing};
@@ -132,7 +133,7 @@ impl Paths {
             return Err(RouteError::BadDestination);
         }
         let path = self.route(first, source, bound, now)?;
-        if route.strict && path.next_hop != first {
+        if route.is_strict() && path.next_hop != first {
             return Err(RouteError::NoRoute);
         }
         Ok(Path { destination, option_bytes: route.length() as u8, ..path })
@@ -145,22 +146,14 @@ impl Paths {
     /// The link header for `path`. An unknown neighbour is asked, and [`Paths::take_resolved`] returns it when that
     /// ends; nothing is queued.
     // spec: RFC1122 2.4-3
+    #[inline]
     pub fn resolve(&mut self, path: &Path, env: &mut IpEnvironment<'_>) -> Resolution {
         let Some(interface) = self.interfaces.get_mut(path.link) else { return Resolution::Failed };
         if interface.hardware().is_none() {
             return Resolution::Ready(LinkHeader::NONE);
         }
-        let is_ipv6 = path.next_hop.is_ipv6();
-        if let Some(hardware) = interface.mapped_hardware(path.next_hop) {
-            return Resolution::Ready(interface.header_to(hardware, is_ipv6));
-        }
-        let found = interface.neighbours.resolve(path.next_hop, env.now);
-        let resolution = match found {
-            Lookup::Known(hardware) => Resolution::Ready(interface.header_to(hardware, is_ipv6)),
-            Lookup::Pending => Resolution::Pending,
-            Lookup::Failed => Resolution::Failed,
-        };
-        if interface.neighbours.has_actions() {
+        let resolution = interface.resolve(path.next_hop, env.now());
+        if interface.has_actions() {
             self.run_actions(path.link, env);
         }
         resolution
@@ -180,7 +173,7 @@ impl Paths {
     // spec: RFC4861 7.3.1
     pub fn confirm(&mut self, path: &Path, now: Instant) {
         let Some(interface) = self.interfaces.get_mut(path.link) else { return };
-        if interface.hardware().is_some() && interface.neighbours.confirm(path.next_hop, now) {
+        if interface.confirm(path.next_hop, now) {
             self.deadline_moved();
         }
         if path.next_hop != path.destination && self.routing.confirm(path.link, path.next_hop, now) {
@@ -192,11 +185,9 @@ impl Paths {
     /// whether [`Paths::generation`] has moved.
     // spec: RFC1122 3.3.1.4-4
     pub fn suspect(&mut self, path: &Path, env: &mut IpEnvironment<'_>) {
-        let now = env.now;
+        let now = env.now();
         let Some(interface) = self.interfaces.get_mut(path.link) else { return };
-        if interface.hardware().is_some() {
-            interface.neighbours.suspect(path.next_hop, now);
-        }
+        interface.suspect(path.next_hop, now);
         self.deadline_moved();
         self.run_actions(path.link, env);
         if path.next_hop == path.destination {
@@ -229,7 +220,7 @@ impl Paths {
         let Redirect { link, from, ref quoted, next_hop, hardware } = *redirect;
         let destination = quoted.destination;
         let interface = self.interface(link).ok_or(Drop::NotForUs)?;
-        let is_possible = interface.config.accept_redirects
+        let is_possible = interface.config().accept_redirects
             && interface.hardware().is_some()
             && scope::is_unicast(next_hop)
             && !scope::is_loopback(next_hop)
@@ -245,16 +236,10 @@ impl Paths {
         }
         self.routing.redirect(link, destination, next_hop, now);
         if let Some(interface) = self.interfaces.get_mut(link) {
-            interface.counters.accepted_redirects += 1;
-            if hardware.is_some() {
-                let claim = Claim {
-                    hardware,
-                    solicited: false,
-                    overrides: true,
-                    is_router: (next_hop != destination).then_some(true),
-                    creates: true,
-                };
-                interface.neighbours.claim(next_hop, claim, now);
+            interface.count(|counters| counters.accepted_redirects += 1);
+            if let Some(hardware) = hardware {
+                let is_router = (next_hop != destination).then_some(true);
+                interface.claim(next_hop, Claim::of_option(hardware, is_router), now);
             }
         }
         self.changed();
@@ -299,24 +284,21 @@ impl Paths {
     }
     /// The gateway of a route on `link` whose hardware address is `hardware`, of the family of `like`.
     pub(crate) fn gateway_at(&self, link: LinkId, hardware: HardwareAddress, like: IpAddr) -> Option<IpAddr> {
-        let neighbours = &self.interface(link)?.neighbours;
-        let is_it = |gateway: IpAddr| neighbours.peek(gateway) == Some(Lookup::Known(hardware));
+        let interface = self.interface(link)?;
+        let is_it = |gateway: IpAddr| interface.known_hardware(gateway) == Some(hardware);
         self.routing.gateways_of(link).find(|&gateway| gateway.is_ipv4() == like.is_ipv4() && is_it(gateway))
     }
-    /// Counts datagrams that came in by `link` and went to transports.
+    /// Counts something on `link`.
     #[inline]
-    pub(crate) fn count_delivered(&mut self, link: LinkId, datagrams: u64) {
+    pub(crate) fn count(&mut self, link: LinkId, add: impl FnOnce(&mut InterfaceCounters)) {
         if let Some(interface) = self.interfaces.get_mut(link) {
-            interface.counters.delivered_datagrams += datagrams;
+            interface.count(add);
         }
     }
     /// Counts and records that something that came in by `link` went no further.
     pub(crate) fn count_drop(&mut self, link: LinkId, why: Drop, env: &mut IpEnvironment<'_>) {
-        if let Some(interface) = self.interfaces.get_mut(link) {
-            interface.counters.drops[why as usize] += 1;
-        }
-        env.sink
-            .emit(Mask::LINK.union(Mask::DROP), env.now, || Event::FrameDropped(FrameDropped { link, why }));
+        self.count(link, |counters| counters.drops[why as usize] += 1);
+        env.emit(Mask::LINK.union(Mask::DROP), || Event::FrameDropped(FrameDropped { link, why }));
     }
     /// Records that a path given earlier may be wrong now.
     pub(crate) fn changed(&mut self) {

@@ -6,9 +6,7 @@ use alloc::vec::Vec;
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
 use inhost_buf::{HEADROOM_BYTES, Packet, Pool, Pressure};
 use inhost_event::Drop;
-use inhost_wire::Ecn;
-use inhost_wire::checksum::Sum;
-use inhost_wire::ipv6;
+use inhost_wire::{Ecn, ipv4, ipv6};
 
 /// Most datagrams in the making.
 pub(crate) const DATAGRAM_LIMIT: usize = 64;
@@ -384,9 +382,7 @@ impl Assembly {
             if self.is_marked {
                 *header.get_mut(1)? |= Ecn::CongestionExperienced.bits();
             }
-            header.get_mut(10..12)?.copy_from_slice(&[0, 0]);
-            let checksum = Sum::of(header).finish();
-            header.get_mut(10..12)?.copy_from_slice(&checksum.to_be_bytes());
+            ipv4::renew_checksum(header);
         } else {
             let behind = header.len().checked_sub(inhost_wire::ipv6::LENGTH)?;
             let length = u16::try_from(behind + payload_bytes).ok()?;

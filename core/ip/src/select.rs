@@ -50,7 +50,7 @@ pub(crate) fn select_source(
     next_hop: Option<IpAddr>,
 ) -> Option<Assigned> {
     let mut best: Option<&Assigned> = None;
-    for candidate in &interface.addresses {
+    for candidate in interface.addresses() {
         let fits = candidate.is_usable() && candidate.address().is_ipv4() == destination.is_ipv4();
         if fits && best.is_none_or(|best| is_better_source(candidate, best, destination, next_hop)) {
             best = Some(candidate);

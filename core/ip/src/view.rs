@@ -1,8 +1,9 @@
 //! A link as the user of IP sees it.
 
 use crate::address_state::Assigned;
+use crate::config::InterfaceConfig;
 use crate::counters::InterfaceCounters;
-use crate::interface::{Interface, InterfaceConfig};
+use crate::interface::Interface;
 use crate::neighbour::cache::Neighbour;
 use alloc::vec::Vec;
 use inhost_base::{IpAddr, LinkId};
@@ -28,31 +29,31 @@ impl<'a> InterfaceView<'a> {
     }
     /// The number of the link.
     pub fn link(self) -> LinkId {
-        self.interface.link
+        self.interface.link()
     }
     /// The configuration in force.
     pub fn config(self) -> &'a InterfaceConfig {
-        &self.interface.config
+        self.interface.config()
     }
     /// The addresses, in the order in which they came.
     pub fn addresses(self) -> &'a [Assigned] {
-        &self.interface.addresses
+        self.interface.addresses()
     }
     /// The neighbours, by address.
     pub fn neighbours(self) -> Vec<Neighbour> {
-        self.interface.neighbours.list()
+        self.interface.neighbours()
     }
     /// The groups that are listened to.
     pub fn groups(self) -> Vec<IpAddr> {
-        self.interface.groups.list().collect()
+        self.interface.groups()
     }
     /// The counters.
     pub fn counters(self) -> &'a InterfaceCounters {
-        &self.interface.counters
+        self.interface.counters()
     }
     /// Whether a router of the link has last advertised that configuration is available by DHCPv6 (RFC 4861 §4.2: its
     /// M or O flag).
     pub fn is_dhcpv6_advertised(self) -> bool {
-        self.interface.discovery.dhcpv6()
+        self.interface.is_dhcpv6_advertised()
     }
 }

@@ -73,6 +73,6 @@ impl Resources {
     }
     /// What IP is given in a call.
     pub(crate) fn for_ip<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> IpEnvironment<'a> {
-        IpEnvironment { now, pool: self.memory.pool_mut(), random: &mut self.random, sink }
+        IpEnvironment::new(now, self.memory.pool_mut(), &mut self.random, sink)
     }
 }

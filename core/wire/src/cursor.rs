@@ -4,9 +4,16 @@ use inhost_base::{HardwareAddress, Ipv4Addr, Ipv6Addr};
 
 /// Reads forward; `None` at the end of the bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'a>(pub &'a [u8]);
+pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Reader(bytes)
+    }
+    /// What is not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.0
+    }
     pub fn array<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
         let (front, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
@@ -34,9 +41,6 @@ impl<'a> Reader<'a> {
     }
     pub fn hardware(&mut self) -> Option<HardwareAddress> {
         self.array::<6>().map(|b| HardwareAddress(*b))
-    }
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

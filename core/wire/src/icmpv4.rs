@@ -192,7 +192,7 @@ impl Times {
     const BYTES: usize = 12;
 
     fn parse(identifier: u16, sequence: u16, rest: &[u8]) -> Option<Self> {
-        let mut r = Reader(rest);
+        let mut r = Reader::new(rest);
         let (originate, receive, transmit) = (r.u32()?, r.u32()?, r.u32()?);
         Some(Times { identifier, sequence, originate, receive, transmit })
     }

@@ -193,10 +193,10 @@ impl<'a> Icmpv6Message<'a> {
             DESTINATION_UNREACHABLE..=PARAMETER_PROBLEM | ECHO_REQUEST | ECHO_REPLY => {}
             _ => return Ok(other),
         }
-        let mut r = Reader(body);
+        let mut r = Reader::new(body);
         let word = r.u32().ok_or(Malformed::Truncated)?;
         let (identifier, sequence) = ((word >> 16) as u16, word as u16);
-        let rest = r.0;
+        let rest = r.rest();
         Ok(match kind {
             DESTINATION_UNREACHABLE => {
                 Icmpv6Message::DestinationUnreachable { code: UnreachableCode::from_u8(code), invoking: rest }

@@ -81,7 +81,7 @@ impl IgmpMessage {
     /// The message that `view` shows; an error when its type is not known (RFC 2236 §2.1 ignores such), or its group is
     /// no multicast address. Bytes beyond the known fields are ignored.
     pub fn parse(view: &IgmpView<'_>) -> Result<Self, Malformed> {
-        let mut r = Reader(view.0);
+        let mut r = Reader::new(view.0);
         let kind = r.u8().ok_or(Malformed::Truncated)?;
         let max_response_code = r.u8().ok_or(Malformed::Truncated)?;
         r.u16().ok_or(Malformed::Truncated)?;

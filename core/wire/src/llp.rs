@@ -168,7 +168,7 @@ impl<'a> Packet<'a> {
         if crc != crc_of(kind, length, payload).to_be_bytes() {
             return Err(Malformed::Checksum);
         }
-        let mut r = Reader(payload);
+        let mut r = Reader::new(payload);
         match kind {
             TYPE_DATA => Ok(Packet::Data(payload)),
             TYPE_ADDRESS_REQUEST => {

@@ -55,7 +55,7 @@ impl MldMessage {
     /// fields are ignored.
     // spec: RFC2710 3
     pub fn parse(kind: u8, body: &[u8]) -> Result<Self, Malformed> {
-        let mut r = Reader(body);
+        let mut r = Reader::new(body);
         let max_response_code = r.u16().ok_or(Malformed::Truncated)?;
         r.u16().ok_or(Malformed::Truncated)?;
         let group = r.ipv6().ok_or(Malformed::Truncated)?;

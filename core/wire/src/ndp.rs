@@ -98,12 +98,12 @@ impl<'a> NdpOptions<'a> {
     // spec: RFC4861 4.6, 6.1, 7.1
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut options = NdpOptions::default();
-        let mut r = Reader(bytes);
-        while !r.is_empty() {
+        let mut r = Reader::new(bytes);
+        while !r.rest().is_empty() {
             let kind = r.u8().ok_or(Malformed::Truncated)?;
             let units = usize::from(r.u8().ok_or(Malformed::Truncated)?);
             let length = (8 * units).checked_sub(2).ok_or(Malformed::Length)?;
-            options.parse_one(kind, Reader(r.bytes(length).ok_or(Malformed::Truncated)?));
+            options.parse_one(kind, Reader::new(r.bytes(length).ok_or(Malformed::Truncated)?));
         }
         Ok(options)
     }
@@ -111,9 +111,9 @@ impl<'a> NdpOptions<'a> {
     /// Reads one option; `None` when it is not as long as its kind needs.
     fn parse_one(&mut self, kind: u8, mut r: Reader<'a>) -> Option<()> {
         match kind {
-            OPTION_SOURCE_LINK_LAYER if r.0.len() == 6 => self.source_link_layer = r.hardware(),
-            OPTION_TARGET_LINK_LAYER if r.0.len() == 6 => self.target_link_layer = r.hardware(),
-            OPTION_PREFIX_INFORMATION if r.0.len() == 30 => {
+            OPTION_SOURCE_LINK_LAYER if r.rest().len() == 6 => self.source_link_layer = r.hardware(),
+            OPTION_TARGET_LINK_LAYER if r.rest().len() == 6 => self.target_link_layer = r.hardware(),
+            OPTION_PREFIX_INFORMATION if r.rest().len() == 30 => {
                 let (prefix_bits, flags) = (r.u8()?, r.u8()?);
                 let (valid_lifetime_s, preferred_lifetime_s) = (r.u32()?, r.u32()?);
                 r.u32()?;
@@ -132,9 +132,9 @@ impl<'a> NdpOptions<'a> {
             }
             OPTION_REDIRECTED_HEADER => {
                 r.bytes(6)?;
-                self.redirected = Some(r.0);
+                self.redirected = Some(r.rest());
             }
-            OPTION_MTU if r.0.len() == 6 => {
+            OPTION_MTU if r.rest().len() == 6 => {
                 r.u16()?;
                 self.mtu = Some(r.u32()?);
             }
@@ -268,9 +268,9 @@ impl<'a> NdpMessage<'a> {
     /// is too short, when an option's length is impossible, or when an address that must not be is multicast.
     // spec: RFC4861 6.1.1, 6.1.2, 7.1.1, 7.1.2, 8.1
     pub fn parse(kind: u8, body: &'a [u8]) -> Result<Self, Malformed> {
-        let mut r = Reader(body);
+        let mut r = Reader::new(body);
         let message = Self::parse_fixed(kind, &mut r).ok_or(Malformed::Truncated)?;
-        let read = NdpOptions::parse(r.0)?;
+        let read = NdpOptions::parse(r.rest())?;
         let unicast = |address: Ipv6Addr| !address.is_multicast();
         match message {
             NdpMessage::RouterSolicitation { .. } | NdpMessage::RouterAdvertisement { .. } => {}

@@ -20,12 +20,9 @@ pub struct IpFront<'a> {
     addresses: &'a [u8],
     /// Differentiated services and ECN.
     dscp_ecn: u8,
-    /// The hop limit, or time to live.
-    pub hop_limit: u8,
-    /// Bytes of the IP header.
-    pub ip_bytes: usize,
-    /// Bytes of the packet; what follows is the link's padding.
-    pub total_bytes: usize,
+    hop_limit: u8,
+    ip_bytes: usize,
+    total_bytes: usize,
 }
 
 impl<'a> IpFront<'a> {
@@ -69,6 +66,21 @@ impl<'a> IpFront<'a> {
             Ipv6Addr::from(address(0).unwrap_or_default()).into(),
             Ipv6Addr::from(address(16).unwrap_or_default()).into(),
         )
+    }
+    /// The hop limit, or time to live.
+    #[inline]
+    pub fn hop_limit(&self) -> u8 {
+        self.hop_limit
+    }
+    /// Bytes of the IP header.
+    #[inline]
+    pub fn ip_bytes(&self) -> usize {
+        self.ip_bytes
+    }
+    /// Bytes of the packet; what follows is the link's padding.
+    #[inline]
+    pub fn total_bytes(&self) -> usize {
+        self.total_bytes
     }
     /// The ECN field.
     #[inline]

@@ -36,7 +36,7 @@ impl Quoted {
         if header[0] >> 4 != 4 || header_length < header.len() {
             return None;
         }
-        let mut r = Reader(header);
+        let mut r = Reader::new(header);
         r.bytes(2)?;
         let packet_length = u32::from(r.u16()?);
         r.bytes(2)?;
@@ -52,7 +52,7 @@ impl Quoted {
 
     /// Reads an IPv6 packet as quoted by ICMPv6: as much of it as fits. `None` when there is less than a header.
     pub fn of_ipv6(invoking: &[u8]) -> Option<Quoted> {
-        let mut r = Reader(invoking);
+        let mut r = Reader::new(invoking);
         if r.u32()? >> 28 != 6 {
             return None;
         }
@@ -80,7 +80,7 @@ impl Quoted {
             tcp_sequence: None,
             packet_length,
         };
-        let mut r = Reader(upper);
+        let mut r = Reader::new(upper);
         match (protocol, r.u16(), r.u16()) {
             (protocol::TCP | protocol::UDP, Some(source_port), Some(destination_port)) => {
                 quoted.source_port = source_port;
@@ -128,7 +128,7 @@ fn upper_layer(mut next: u8, mut r: Reader<'_>) -> (u8, &[u8]) {
             None => return (next, &[]),
         }
     }
-    (next, r.0)
+    (next, r.rest())
 }
 
 #[cfg(test)]

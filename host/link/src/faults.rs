@@ -210,8 +210,8 @@ impl Faults {
     /// Splits a GRO packet into the segments on the wire, because faults happen to those.
     fn receive_packet(&mut self, packet: &mut Packet) {
         let network_offset = self.inner.frame_format().header_bytes();
-        if packet.segment_bytes > 0
-            && let Some(frame) = offload::received(packet.bytes(), network_offset, packet.segment_bytes)
+        if packet.segment_bytes() > 0
+            && let Some(frame) = offload::received(packet.bytes(), network_offset, packet.segment_bytes())
             && let Some(mut segmenter) = Segmenter::new(&frame, network_offset)
         {
             let mut flat = vec![0; frame.len()];

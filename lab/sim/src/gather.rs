@@ -122,7 +122,8 @@ impl Gather {
             return false;
         };
         let (data, held_bytes) = (&next.bytes()[part.payload..], held.len() - first.payload);
-        let segment_bytes = if held.segment_bytes > 0 { usize::from(held.segment_bytes) } else { held_bytes };
+        let segment_bytes =
+            if held.segment_bytes() > 0 { usize::from(held.segment_bytes()) } else { held_bytes };
         let fits = held.checksum() == Checksum::Verified
             && !first.flags.intersects(LAST)
             && held_bytes.is_multiple_of(segment_bytes)
@@ -136,7 +137,7 @@ impl Gather {
         }
         let held = &mut self.held;
         held.append(data);
-        held.segment_bytes = segment_bytes as u16;
+        held.set_segment_bytes(segment_bytes as u16);
         let bytes = held.bytes_mut();
         bytes[first.transport + TCP_FLAGS] |= part.flags.bits() as u8;
         let length = bytes.len() - network;
@@ -157,7 +158,7 @@ impl Gather {
         let Some(mut large) = pool.take(network + LARGEST_BYTES) else { return false };
         large.append(self.held.bytes());
         large.set_checksum(self.held.checksum());
-        large.segment_bytes = self.held.segment_bytes;
+        large.set_segment_bytes(self.held.segment_bytes());
         pool.give(std::mem::replace(&mut self.held, large));
         true
     }

@@ -56,8 +56,7 @@ pub struct Packet {
     /// A [`Checksum`] as a number. The enum's unused values would stand for the `None` of an `Option<Packet>`, which then
     /// would be moved in pieces that overlap: a processor waits for each of them.
     checksum: u8,
-    /// GRO size: the payload of each segment but the last, where the device merged several; 0 otherwise.
-    pub segment_bytes: u16,
+    segment_bytes: u16,
     /// The number of packets that follow these headers with the frame's payload; see [`crate::Frame::share`].
     pieces: u8,
 }
@@ -129,6 +128,16 @@ impl Packet {
     #[inline]
     pub fn set_checksum(&mut self, checksum: Checksum) {
         self.checksum = checksum as u8;
+    }
+    /// GRO size: the payload of each segment but the last, where the device merged several; 0 otherwise.
+    #[inline]
+    pub fn segment_bytes(&self) -> u16 {
+        self.segment_bytes
+    }
+    /// Notes the GRO size that the device gives.
+    #[inline]
+    pub fn set_segment_bytes(&mut self, segment_bytes: u16) {
+        self.segment_bytes = segment_bytes;
     }
     #[inline]
     pub(crate) fn into_storage(self) -> Storage {
@@ -226,6 +235,13 @@ impl Packet {
         crate::copy(&mut room[..fits], &bytes[..fits]);
         self.end += fits as u32;
         fits
+    }
+    /// Appends what `write` writes to the front of the tailroom, and returns its length, as `write` does.
+    #[inline]
+    pub fn append_with(&mut self, write: impl FnOnce(&mut [u8]) -> usize) -> usize {
+        let written = write(self.spare_mut());
+        self.extend(written);
+        written
     }
     /// [`Packet::append`] that returns the [`crate::sum`] of the bytes it copied.
     #[inline]

@@ -1,15 +1,15 @@
 //! ICMP redirects sent by a router: the sender has a better next hop on its own link.
 
 use super::Forwarder;
-use crate::neighbour::cache::Lookup;
-use crate::path::{HeaderHow, Path};
+use crate::output::IcmpMessage;
+use crate::path::HeaderHow;
 use crate::{IpEnvironment, scope};
 use inhost_base::{IpAddr, LinkId};
 use inhost_buf::Packet;
 use inhost_wire::icmpv4::{Icmpv4Message, RedirectCode};
 use inhost_wire::icmpv6::Icmpv6Message;
+use inhost_wire::ipv6;
 use inhost_wire::ndp::{self, NdpMessage, NdpOptions};
-use inhost_wire::{ipv6, protocol};
 
 /// The front of an IPv4 packet that is quoted: header with all options, and 8 bytes.
 const IPV4_QUOTE_BYTES: usize = 68;
@@ -38,67 +38,36 @@ impl Forwarder<'_> {
             && interface.is_on_link(next_hop);
         // A host believes a router only by its link-local address.
         let is_tellable = next_hop.is_ipv4() || next_hop == destination || scope::is_link_local(next_hop);
-        let own = if source.is_ipv6() { interface.link_local() } else { None };
+        let own = interface.link_local().filter(|_| source.is_ipv6()).map(IpAddr::V6);
         if !may_tell || !is_tellable || source.is_ipv6() && own.is_none() {
             return;
         }
-        let Ok(path) = self.output.paths_mut().route(source, own, Some(link), env.now) else { return };
-        if path.next_hop != source || !self.output.is_within_limit(env.now, env.random) {
+        let Ok(path) = self.output.paths_mut().route(source, own, Some(link), env.now()) else { return };
+        if path.next_hop != source || !self.output.is_within_limit(env.now(), env.random()) {
             return;
         }
-        let is_sent = match (next_hop, destination) {
+        let (message, hop_limit) = match (next_hop, destination) {
             (IpAddr::V6(target), IpAddr::V6(destination)) => {
-                let known =
-                    self.output.paths().interface(link).and_then(|link| link.neighbours.peek(next_hop));
-                let target_link_layer = match known {
-                    Some(Lookup::Known(hardware)) => Some(hardware),
-                    _ => None,
-                };
+                let interface = self.output.paths().interface(link);
+                let target_link_layer = interface.and_then(|link| link.known_hardware(next_hop));
                 let redirected = Some(front(packet, IPV6_QUOTE_BYTES));
                 let options = NdpOptions { target_link_layer, redirected, ..NdpOptions::default() };
-                self.queue_redirect_v6(&path, NdpMessage::Redirect { target, destination, options }, env)
+                let message = NdpMessage::Redirect { target, destination, options };
+                (IcmpMessage::V6(Icmpv6Message::Ndp(message)), Some(ndp::HOP_LIMIT))
             }
             (IpAddr::V4(gateway), _) => {
                 let invoking = front(packet, IPV4_QUOTE_BYTES);
                 // spec: RFC1812 4.3.3.2
                 let message = Icmpv4Message::Redirect { code: RedirectCode::Host, gateway, invoking };
-                self.queue_redirect_v4(&path, &message, env)
+                (IcmpMessage::V4(message), None)
             }
-            _ => false,
+            _ => return,
         };
-        if let (true, Some(interface)) = (is_sent, self.output.paths_mut().interface_mut(link)) {
-            interface.counters.sent_redirects += 1;
+        let how = HeaderHow { hop_limit, ..HeaderHow::new(message.protocol()) };
+        let queued = self.output.queue_message(&path, &how, None, &message, env);
+        if queued.is_ok() {
+            self.output.paths_mut().count(link, |counters| counters.sent_redirects += 1);
         }
-    }
-    fn queue_redirect_v4(
-        &mut self,
-        path: &Path,
-        message: &Icmpv4Message<'_>,
-        env: &mut IpEnvironment<'_>,
-    ) -> bool {
-        let Some(mut buffer) = env.pool.take(message.length()) else { return false };
-        let written = message.emit(buffer.spare_mut());
-        buffer.extend(written);
-        let queued =
-            self.output.queue_datagram(path, &HeaderHow::new(protocol::ICMPV4), None, buffer.bytes(), env);
-        env.pool.give(buffer);
-        queued.is_ok()
-    }
-    fn queue_redirect_v6(
-        &mut self,
-        path: &Path,
-        message: NdpMessage<'_>,
-        env: &mut IpEnvironment<'_>,
-    ) -> bool {
-        let (IpAddr::V6(source), IpAddr::V6(to)) = (path.source, path.destination) else { return false };
-        let message = Icmpv6Message::Ndp(message);
-        let Some(mut buffer) = env.pool.take(message.length()) else { return false };
-        let written = message.emit(source, to, buffer.spare_mut());
-        buffer.extend(written);
-        let how = HeaderHow { hop_limit: Some(ndp::HOP_LIMIT), ..HeaderHow::new(protocol::ICMPV6) };
-        let queued = self.output.queue_datagram(path, &how, None, buffer.bytes(), env);
-        env.pool.give(buffer);
-        queued.is_ok()
     }
 }
 

@@ -29,7 +29,7 @@ impl Forwarder<'_> {
             return Err(self.output.refuse(link, Drop::HopLimit, IcmpError::TimeExceeded, packet, env));
         }
         let (source, destination) = (IpAddr::V4(header.source), IpAddr::V4(header.destination));
-        let Some(route) = self.output.paths_mut().forwarding_decision(destination, env.now) else {
+        let Some(route) = self.output.paths_mut().forwarding_decision(destination, env.now()) else {
             let error =
                 if is_source_routed { IcmpError::SourceRouteFailed } else { IcmpError::NetworkUnreachable };
             return Err(self.output.refuse(link, Drop::NoRoute, error, packet, env));
@@ -51,7 +51,7 @@ impl Forwarder<'_> {
             self.redirect(link, source, destination, route.next_hop, packet, env);
         }
         if !places.is_empty()
-            && let Err(bad) = self.write_hop_options(route, packet, places, is_source_routed, env.now)
+            && let Err(bad) = self.write_hop_options(route, packet, places, is_source_routed, env.now())
         {
             return Err(self.output.refuse_option(link, bad, packet, env));
         }
@@ -124,14 +124,11 @@ impl Forwarder<'_> {
                 payload_length: bytes as u16,
                 ..whole
             };
-            let mut fragment = env.pool.take(ipv4::LENGTH + options.len() + bytes).ok_or(Drop::NoMemory)?;
-            let written = header.emit_with_options(options, fragment.spare_mut());
-            fragment.extend(written);
+            let mut fragment = env.pool().take(ipv4::LENGTH + options.len() + bytes).ok_or(Drop::NoMemory)?;
+            fragment.append_with(|into| header.emit_with_options(options, into));
             fragment.append(part);
             self.send_on(from, route, fragment, env)?;
-            if let Some(interface) = self.output.paths_mut().interface_mut(route.link) {
-                interface.counters.sent_fragments += 1;
-            }
+            self.output.paths_mut().count(route.link, |counters| counters.sent_fragments += 1);
             options = copied.as_bytes();
             offset += bytes;
         }

@@ -34,10 +34,10 @@ impl Forwarder<'_> {
             return Err(self.output.refuse(link, Drop::HopLimit, IcmpError::TimeExceeded, packet, env));
         }
         let (source, destination) = (IpAddr::V6(header.source), IpAddr::V6(header.destination));
-        let Some(route) = self.output.paths_mut().forwarding_decision(destination, env.now) else {
+        let Some(route) = self.output.paths_mut().forwarding_decision(destination, env.now()) else {
             return Err(self.output.refuse(link, Drop::NoRoute, IcmpError::NetworkUnreachable, packet, env));
         };
-        let interface = self.output.paths().interface(route.link).filter(|interface| interface.config.ipv6);
+        let interface = self.output.paths().interface(route.link).filter(|interface| interface.config().ipv6);
         let mtu_bytes = interface.ok_or(Drop::NoRoute)?.mtu_bytes(true);
         // spec: RFC8200 5, RFC4443 3.2
         if total_bytes > usize::from(mtu_bytes) {

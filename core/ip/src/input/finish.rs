@@ -20,36 +20,23 @@ impl Input {
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
-        if packet.segment_bytes == 0 {
+        if packet.segment_bytes() == 0 {
             let done = finish_checksum(packet.bytes_mut(), 0);
             packet.set_checksum(if done { Checksum::Verified } else { Checksum::Unknown });
             return self.receive_packet(output, link, packet, env);
         }
-        let frame = received(packet.bytes(), 0, packet.segment_bytes).ok_or(Drop::Malformed)?;
+        let frame = received(packet.bytes(), 0, packet.segment_bytes()).ok_or(Drop::Malformed)?;
         let mut segmenter = Segmenter::new(&frame, 0).ok_or(Drop::Malformed)?;
         for index in 0..segmenter.count() {
             let frame = segmenter.frame(index, None);
-            let Some(mut piece) = env.pool.take(frame.len()) else { return Err(Drop::NoMemory) };
-            let written = frame.write_to(piece.spare_mut()).unwrap_or(0);
-            piece.extend(written);
+            let Some(mut piece) = env.pool().take(frame.len()) else { return Err(Drop::NoMemory) };
+            piece.append_with(|into| frame.write_to(into).unwrap_or(0));
             piece.set_checksum(Checksum::Verified);
             if let Err(why) = self.receive_packet(output, link, &mut piece, env) {
                 output.paths_mut().count_drop(link, why, env);
             }
-            env.pool.give(piece);
+            env.pool().give(piece);
         }
         Ok(Received::Handled)
-    }
-    fn receive_packet(
-        &mut self,
-        output: &mut Output,
-        link: LinkId,
-        packet: &mut Packet,
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<Received, Drop> {
-        match packet.bytes().first().map(|byte| byte >> 4) {
-            Some(4) => self.receive_ipv4(output, link, true, packet, env),
-            _ => self.receive_ipv6(output, link, true, packet, env),
-        }
     }
 }

@@ -1,27 +1,20 @@
 //! ICMP and ICMPv6 received: echo and timestamp requests, errors for transports, redirects.
 
 use super::Input;
-use crate::IpEnvironment;
 use crate::arrival::{Arrival, Target};
-use crate::output::{EchoMessage, Output};
+use crate::output::{EchoMessage, IcmpMessage, Output};
 use crate::path::HeaderHow;
 use crate::received::{EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
 use crate::routing::{IPV4_FLOOR_BYTES, plateau_below};
+use crate::{IpEnvironment, SendDatagramError};
 use inhost_base::{IpAddr, Ipv6Addr};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View, TimeExceededCode, Times};
 use inhost_wire::icmpv6::{self, Icmpv6Message, Icmpv6View};
+use inhost_wire::ipv6;
 use inhost_wire::ndp::{NdpMessage, NdpOptions};
 use inhost_wire::quoted::Quoted;
-use inhost_wire::{ipv6, protocol};
-
-/// The identifier and sequence number of an echo message.
-#[derive(Clone, Copy)]
-struct Echo {
-    identifier: u16,
-    sequence: u16,
-}
 
 impl Input {
     pub(super) fn receive_icmpv4(
@@ -44,17 +37,17 @@ impl Input {
                     return Err(Drop::NotForUs);
                 }
                 if answers_echo(output, arrival) {
-                    self.answer_echo(output, arrival, Echo { identifier, sequence }, data, env);
+                    self.answer_echo(output, arrival, EchoMessage { identifier, sequence, data }, env);
                     return Ok(Received::Handled);
                 }
                 packet.trim_front(icmpv4::LENGTH);
-                Ok(echo_request(arrival, Echo { identifier, sequence }))
+                Ok(echo_request(arrival, identifier, sequence))
             }
             // spec: RFC1122 3.2.2.6-5
             Icmpv4Message::EchoReply { .. } if arrival.target == Target::Many => Err(Drop::NotForUs),
             Icmpv4Message::EchoReply { identifier, sequence, .. } => {
                 packet.trim_front(icmpv4::LENGTH);
-                Ok(echo_reply(arrival, Echo { identifier, sequence }))
+                Ok(echo_reply(arrival, identifier, sequence))
             }
             Icmpv4Message::Redirect { gateway, .. } => {
                 let quoted = message.quoted().ok_or(Drop::Malformed)?;
@@ -89,10 +82,12 @@ impl Input {
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
-        let envelope = arrival.envelope().ok_or(Drop::Malformed)?;
+        let (IpAddr::V6(source), IpAddr::V6(destination)) = (arrival.source, arrival.destination) else {
+            return Err(Drop::Malformed);
+        };
         let view = Icmpv6View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
         // spec: RFC4443 2.3
-        if !view.checksum_ok(envelope.source, envelope.destination) {
+        if !view.checksum_ok(source, destination) {
             return Err(Drop::Checksum);
         }
         let message = Icmpv6Message::parse(&view).map_err(|_| Drop::Malformed)?;
@@ -105,11 +100,8 @@ impl Input {
                     // Between two ends nothing is resolved.
                     return Ok(Received::Handled);
                 }
-                output
-                    .paths_mut()
-                    .link(envelope.link)
-                    .ok_or(Drop::NotForUs)?
-                    .receive_ndp(&envelope, &message, env)?;
+                let mut link = output.paths_mut().link(arrival.link).ok_or(Drop::NotForUs)?;
+                link.receive_ndp(arrival, (source, destination), &message, env)?;
                 match message {
                     NdpMessage::Redirect { target, destination, options } => {
                         self.redirect_v6(arrival, target, destination, &options)
@@ -118,23 +110,23 @@ impl Input {
                 }
             }
             Icmpv6Message::Mld(message) => {
-                let mut link = output.paths_mut().link(envelope.link).ok_or(Drop::NotForUs)?;
-                link.interface_mut().receive_mld(&envelope, arrival.has_router_alert, &message, env)?;
+                let mut link = output.paths_mut().link(arrival.link).ok_or(Drop::NotForUs)?;
+                link.interface_mut().receive_mld(arrival, source, &message, env)?;
                 Ok(Received::Handled)
             }
             _ if is_from_nobody => Err(Drop::BadSource),
             Icmpv6Message::EchoRequest { identifier, sequence, data } => {
                 if !answers_echo(output, arrival) {
                     packet.trim_front(icmpv6::LENGTH);
-                    return Ok(echo_request(arrival, Echo { identifier, sequence }));
+                    return Ok(echo_request(arrival, identifier, sequence));
                 }
-                self.answer_echo(output, arrival, Echo { identifier, sequence }, data, env);
+                self.answer_echo(output, arrival, EchoMessage { identifier, sequence, data }, env);
                 Ok(Received::Handled)
             }
             Icmpv6Message::EchoReply { .. } if arrival.target == Target::Many => Err(Drop::NotForUs),
             Icmpv6Message::EchoReply { identifier, sequence, .. } => {
                 packet.trim_front(icmpv6::LENGTH);
-                Ok(echo_reply(arrival, Echo { identifier, sequence }))
+                Ok(echo_reply(arrival, identifier, sequence))
             }
             Icmpv6Message::PacketTooBig { mtu, .. } if (mtu as usize) < ipv6::MINIMUM_MTU_BYTES => {
                 // spec: RFC8201 4
@@ -158,25 +150,20 @@ impl Input {
         &mut self,
         output: &mut Output,
         arrival: &Arrival,
-        echo: Echo,
-        data: &[u8],
+        echo: EchoMessage<'_>,
         env: &mut IpEnvironment<'_>,
     ) {
         // The answer to a group's request comes from the address that suits, and not at any rate.
         // spec: RFC1122 3.3.4.2-1
         let source = Some(arrival.destination).filter(|_| arrival.target != Target::Many);
-        if source.is_none() && !output.is_within_limit(env.now, env.random) {
+        if source.is_none() && !output.is_within_limit(env.now(), env.random()) {
             return;
         }
-        let Ok((path, options)) = self.return_path(output.paths_mut(), arrival, source, env.now) else {
+        let Ok((path, options)) = self.return_path(output.paths_mut(), arrival, source, env.now()) else {
             return;
         };
-        let Echo { identifier, sequence } = echo;
-        let reply = EchoMessage { identifier, sequence, data };
-        if output.echo_reply(&path, options.as_ref(), &reply, env).is_ok()
-            && let Some(interface) = output.paths_mut().interface_mut(arrival.link)
-        {
-            interface.counters.answered_echoes += 1;
+        if output.echo_reply(&path, options.as_ref(), &echo, env).is_ok() {
+            output.paths_mut().count(arrival.link, |counters| counters.answered_echoes += 1);
         }
     }
     /// Queues the answer to a question for the time, as often as errors may be sent.
@@ -191,22 +178,22 @@ impl Input {
         if arrival.target != Target::Us || !self.answer_timestamps {
             return Err(Drop::UnknownProtocol);
         }
-        if !output.is_within_limit(env.now, env.random) {
+        if !output.is_within_limit(env.now(), env.random()) {
             return Err(Drop::RateLimited);
         }
         let (path, options) = self
-            .return_path(output.paths_mut(), arrival, Some(arrival.destination), env.now)
+            .return_path(output.paths_mut(), arrival, Some(arrival.destination), env.now())
             .map_err(|_| Drop::NoRoute)?;
-        let time = output.clock().time_of_day(env.now);
-        let reply = Icmpv4Message::TimestampReply(Times { receive: time, transmit: time, ..asked });
-        let mut message = env.pool.take(reply.length()).ok_or(Drop::NoMemory)?;
-        let written = reply.emit(message.spare_mut());
-        message.extend(written);
-        let how = HeaderHow::new(protocol::ICMPV4);
-        let queued = output.queue_datagram(&path, &how, options.as_ref(), message.bytes(), env);
-        env.pool.give(message);
-        if let (Ok(()), Some(interface)) = (queued, output.paths_mut().interface_mut(arrival.link)) {
-            interface.counters.answered_timestamps += 1;
+        let time = output.clock().time_of_day(env.now());
+        let times = Times { receive: time, transmit: time, ..asked };
+        let reply = IcmpMessage::V4(Icmpv4Message::TimestampReply(times));
+        let how = HeaderHow::new(reply.protocol());
+        let queued = output.queue_message(&path, &how, options.as_ref(), &reply, env);
+        if queued == Err(SendDatagramError::NoMemory) {
+            return Err(Drop::NoMemory);
+        }
+        if queued.is_ok() {
+            output.paths_mut().count(arrival.link, |counters| counters.answered_timestamps += 1);
         }
         Ok(())
     }
@@ -251,9 +238,7 @@ impl Input {
         mtu_bytes: Option<u16>,
     ) -> Result<Received, Drop> {
         self.check_quoted(arrival, &quoted)?;
-        if let Some(interface) = output.paths_mut().interface_mut(arrival.link) {
-            interface.counters.received_errors += 1;
-        }
+        output.paths_mut().count(arrival.link, |counters| counters.received_errors += 1);
         Ok(Received::Error(TransportError {
             link: arrival.link,
             reporter: arrival.source,
@@ -265,30 +250,30 @@ impl Input {
     }
 }
 
-fn echo_reply(arrival: &Arrival, echo: Echo) -> Received {
+fn echo_reply(arrival: &Arrival, identifier: u16, sequence: u16) -> Received {
     Received::EchoReply(EchoReply {
         link: arrival.link,
         source: arrival.source,
         destination: arrival.destination,
-        identifier: echo.identifier,
-        sequence: echo.sequence,
+        identifier,
+        sequence,
         hop_limit: arrival.hop_limit,
     })
 }
 
 /// Whether an echo request is answered here, and not by a gateway above.
 fn answers_echo(output: &Output, arrival: &Arrival) -> bool {
-    let any = || output.paths().interface(arrival.link).is_some_and(|own| own.config.answer_any_echo);
+    let any = || output.paths().interface(arrival.link).is_some_and(|own| own.config().answer_any_echo);
     arrival.target != Target::Anybody || any()
 }
 
-fn echo_request(arrival: &Arrival, echo: Echo) -> Received {
+fn echo_request(arrival: &Arrival, identifier: u16, sequence: u16) -> Received {
     Received::EchoRequest(EchoRequest {
         link: arrival.link,
         source: arrival.source,
         destination: arrival.destination,
-        identifier: echo.identifier,
-        sequence: echo.sequence,
+        identifier,
+        sequence,
     })
 }
 

@@ -20,16 +20,12 @@ impl Input {
         env: &mut IpEnvironment<'_>,
     ) -> Result<Option<Packet>, Drop> {
         output.paths_mut().deadline_moved();
-        if let Some(interface) = output.paths_mut().interface_mut(key.link) {
-            interface.counters.received_fragments += 1;
-        }
-        match self.reassembly.insert(key, piece, env.now, env.pool) {
+        output.paths_mut().count(key.link, |counters| counters.received_fragments += 1);
+        match self.reassembly.insert(key, piece, env.now(), env.pool()) {
             Insertion::Kept => Ok(None),
             Insertion::Dropped(why) => Err(why),
             Insertion::Complete(packet) => {
-                if let Some(interface) = output.paths_mut().interface_mut(key.link) {
-                    interface.counters.reassembled_datagrams += 1;
-                }
+                output.paths_mut().count(key.link, |counters| counters.reassembled_datagrams += 1);
                 Ok(Some(packet))
             }
         }
@@ -37,19 +33,19 @@ impl Input {
     /// Discards incomplete datagrams that have timed out, and sends time exceeded for those whose first fragment arrived.
     // spec: RFC1122 3.3.2-4; RFC8200 4.5
     pub(crate) fn timeout_reassembly(&mut self, output: &mut Output, env: &mut IpEnvironment<'_>) {
-        while let Some(expired) = self.reassembly.pop_expired(env.now) {
+        while let Some(expired) = self.reassembly.pop_expired(env.now()) {
             output.paths_mut().count_drop(expired.link, Drop::Fragment, env);
             let Some(packet) = expired.packet else { continue };
             match expired.fragment_header {
                 None => send_reassembly_error(output, expired.link, packet.bytes(), env),
                 Some((at, header)) => {
-                    if let Some(first) = with_fragment_header(packet.bytes(), at, &header, env.pool) {
+                    if let Some(first) = with_fragment_header(packet.bytes(), at, &header, env.pool()) {
                         send_reassembly_error(output, expired.link, first.bytes(), env);
-                        env.pool.give(first);
+                        env.pool().give(first);
                     }
                 }
             }
-            env.pool.give(packet);
+            env.pool().give(packet);
         }
     }
 }

@@ -14,12 +14,8 @@ const NOBODY: HardwareAddress = HardwareAddress([0; 6]);
 
 /// Queues a packet.
 fn send(interface: &mut Interface, packet: &ArpPacket, to: HardwareAddress, pool: &mut Pool) {
-    let Some(mut frame) = pool.take(arp::LENGTH) else {
-        interface.counters.lost_control_frames += 1;
-        return;
-    };
-    let written = packet.emit(frame.spare_mut());
-    frame.extend(written);
+    let Some(mut frame) = interface.take_packet(arp::LENGTH, pool) else { return };
+    frame.append_with(|into| packet.emit(into));
     interface.push_frame(frame, EtherType::ARP, to, pool);
 }
 
@@ -31,48 +27,34 @@ pub(crate) fn send_request(
     at: Option<HardwareAddress>,
     pool: &mut Pool,
 ) {
-    let Some(hardware) = interface.hardware() else { return };
-    let own = |same_network: bool| {
-        interface.addresses.iter().find_map(|assigned| match assigned.address() {
-            IpAddr::V4(own) if assigned.is_usable() => {
-                (!same_network || assigned.cidr().contains(IpAddr::V4(address))).then_some(own)
-            }
-            _ => None,
-        })
-    };
-    let Some(sender_protocol) = own(true).or_else(|| own(false)) else { return };
-    let packet = ArpPacket {
-        operation: ArpOperation::Request,
-        sender_hardware: hardware,
-        sender_protocol,
-        target_hardware: NOBODY,
-        target_protocol: address,
-    };
-    send(interface, &packet, at.unwrap_or(HardwareAddress::BROADCAST), pool);
+    let near = interface.own_ipv4(|assigned| assigned.cidr().contains(address.into()));
+    let Some(own) = near.or_else(|| interface.own_ipv4(|_| true)) else { return };
+    ask(interface, own, address, at.unwrap_or(HardwareAddress::BROADCAST), pool);
 }
 
 /// Asks whether anybody has `address`, without claiming it.
 // spec: RFC5227 2.1.1
 pub(crate) fn send_probe(interface: &mut Interface, address: Ipv4Addr, pool: &mut Pool) {
-    send_about_ourselves(interface, Ipv4Addr::UNSPECIFIED, address, pool);
+    ask(interface, Ipv4Addr::UNSPECIFIED, address, HardwareAddress::BROADCAST, pool);
 }
 
 /// States that `address` is ours.
 // spec: RFC5227 2.3
 pub(crate) fn send_announcement(interface: &mut Interface, address: Ipv4Addr, pool: &mut Pool) {
-    send_about_ourselves(interface, address, address, pool);
+    ask(interface, address, address, HardwareAddress::BROADCAST, pool);
 }
 
-fn send_about_ourselves(interface: &mut Interface, sender: Ipv4Addr, address: Ipv4Addr, pool: &mut Pool) {
+/// Queues a request for `address` in the name of `own`.
+fn ask(interface: &mut Interface, own: Ipv4Addr, address: Ipv4Addr, to: HardwareAddress, pool: &mut Pool) {
     let Some(hardware) = interface.hardware() else { return };
     let packet = ArpPacket {
         operation: ArpOperation::Request,
         sender_hardware: hardware,
-        sender_protocol: sender,
+        sender_protocol: own,
         target_hardware: NOBODY,
         target_protocol: address,
     };
-    send(interface, &packet, HardwareAddress::BROADCAST, pool);
+    send(interface, &packet, to, pool);
 }
 
 impl Link<'_> {
@@ -118,7 +100,7 @@ impl Link<'_> {
             self.address_conflict(target, env);
             return Ok(());
         }
-        learn(interface, &packet, env.now);
+        learn(interface, &packet, env.now());
         if interface.owns(target) && packet.operation == ArpOperation::Request {
             let reply = ArpPacket {
                 operation: ArpOperation::Reply,
@@ -127,7 +109,7 @@ impl Link<'_> {
                 target_hardware: packet.sender_hardware,
                 target_protocol: packet.sender_protocol,
             };
-            send(interface, &reply, packet.sender_hardware, env.pool);
+            send(interface, &reply, packet.sender_hardware, env.pool());
         }
         Ok(())
     }
@@ -151,8 +133,8 @@ fn learn(interface: &mut Interface, packet: &ArpPacket, now: Instant) {
         is_router: None,
         creates: is_for_us && is_request && interface.is_on_link(sender),
     };
-    let is_known = interface.neighbours.state(sender).is_some();
+    let is_known = interface.has_neighbour(sender);
     if claim.creates || is_known && (claim.solicited || is_request) {
-        interface.neighbours.claim(sender, claim, now);
+        interface.claim(sender, claim, now);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::interface::Interface;
 use crate::{IpEnvironment, scope};
-use inhost_base::{Instant, IpAddr, Ipv4Addr};
+use inhost_base::{Instant, Ipv4Addr};
 use inhost_buf::Pool;
 use inhost_event::Drop;
 use inhost_wire::ethernet::EtherType;
@@ -13,10 +13,9 @@ use inhost_wire::protocol;
 /// Tells the link's routers that `group` has a member.
 // spec: RFC2236 3
 pub(crate) fn send_report(interface: &mut Interface, group: Ipv4Addr, now: Instant, pool: &mut Pool) {
-    let message = if interface.groups.speaks_version_1(now) {
-        IgmpMessage::ReportV1 { group }
-    } else {
-        IgmpMessage::Report { group }
+    let message = match interface.speaks_version_1(now) {
+        true => IgmpMessage::ReportV1 { group },
+        false => IgmpMessage::Report { group },
     };
     send(interface, group, &message, pool);
 }
@@ -32,24 +31,15 @@ fn send(interface: &mut Interface, destination: Ipv4Addr, message: &IgmpMessage,
     if interface.hardware().is_none() {
         return;
     }
-    let own = interface.addresses.iter().find_map(|assigned| match assigned.address() {
-        IpAddr::V4(address) if assigned.is_usable() => Some(address),
-        _ => None,
-    });
-    let source = own.unwrap_or(Ipv4Addr::UNSPECIFIED);
+    let source = interface.own_ipv4(|_| true).unwrap_or(Ipv4Addr::UNSPECIFIED);
     let room = ipv4::LENGTH + ipv4::ROUTER_ALERT.len() + message.length();
-    let Some(mut packet) = pool.take(room) else {
-        interface.counters.lost_control_frames += 1;
-        return;
-    };
+    let Some(mut packet) = interface.take_packet(room, pool) else { return };
     let header = Ipv4Header {
         time_to_live: igmp::TIME_TO_LIVE,
         ..Ipv4Header::new(source, destination, protocol::IGMP, message.length() as u16)
     };
-    let mut written = header.emit_with_options(&ipv4::ROUTER_ALERT, packet.spare_mut());
-    packet.extend(written);
-    written = message.emit(packet.spare_mut());
-    packet.extend(written);
+    packet.append_with(|into| header.emit_with_options(&ipv4::ROUTER_ALERT, into));
+    packet.append_with(|into| message.emit(into));
     let to = scope::group_hardware(destination.into());
     interface.push_frame(packet, EtherType::IPV4, to, pool);
 }
@@ -66,14 +56,12 @@ impl Interface {
         match message {
             IgmpMessage::Query { version, group, .. } => {
                 if version == QueryVersion::V1 {
-                    self.groups.querier_is_version_1(env.now);
+                    self.querier_is_version_1(env.now());
                 }
-                let group = Some(IpAddr::V4(group)).filter(|group| !group.is_unspecified());
-                let within = message.max_response();
-                self.groups.queried(group, false, within, env.now, env.random);
+                self.group_queried(group.into(), message.max_response(), env.now(), env.random());
             }
             IgmpMessage::Report { group } | IgmpMessage::ReportV1 { group } => {
-                self.groups.reported_by_other(group.into());
+                self.group_reported(group.into());
             }
             // For routers.
             IgmpMessage::Leave { .. } => {}

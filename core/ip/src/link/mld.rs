@@ -1,9 +1,9 @@
 //! The host part of MLDv1 (RFC 2710). It runs on Ethernet links only.
 
-use crate::arrival::Envelope;
+use crate::arrival::Arrival;
 use crate::interface::Interface;
 use crate::{IpEnvironment, scope};
-use inhost_base::{IpAddr, Ipv6Addr};
+use inhost_base::Ipv6Addr;
 use inhost_buf::Pool;
 use inhost_event::Drop;
 use inhost_wire::ethernet::EtherType;
@@ -30,26 +30,17 @@ fn send(interface: &mut Interface, destination: Ipv6Addr, message: MldMessage, p
     if interface.hardware().is_none() {
         return;
     }
-    let source = match interface.link_local() {
-        Some(IpAddr::V6(source)) => source,
-        _ => Ipv6Addr::UNSPECIFIED,
-    };
+    let source = interface.link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
     let message = Icmpv6Message::Mld(message);
     let length = ipv6::MLD_HOP_BY_HOP_LENGTH + message.length();
-    let Some(mut packet) = pool.take(ipv6::LENGTH + length) else {
-        interface.counters.lost_control_frames += 1;
-        return;
-    };
+    let Some(mut packet) = interface.take_packet(ipv6::LENGTH + length, pool) else { return };
     let header = Ipv6Header {
         hop_limit: mld::HOP_LIMIT,
         ..Ipv6Header::new(source, destination, protocol::HOP_BY_HOP, length as u16)
     };
-    let mut written = header.emit(packet.spare_mut());
-    packet.extend(written);
-    written = ipv6::emit_mld_hop_by_hop(packet.spare_mut());
-    packet.extend(written);
-    written = message.emit(source, destination, packet.spare_mut());
-    packet.extend(written);
+    packet.append_with(|into| header.emit(into));
+    packet.append_with(ipv6::emit_mld_hop_by_hop);
+    packet.append_with(|into| message.emit(source, destination, into));
     let to = scope::group_hardware(destination.into());
     interface.push_frame(packet, EtherType::IPV6, to, pool);
 }
@@ -59,22 +50,21 @@ impl Interface {
     // spec: RFC2710 3, 4, 5
     pub(crate) fn receive_mld(
         &mut self,
-        envelope: &Envelope,
-        has_router_alert: bool,
+        arrival: &Arrival,
+        source: Ipv6Addr,
         message: &MldMessage,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {
-        let is_local = envelope.source.is_unicast_link_local()
-            || envelope.source.is_unspecified() && !matches!(message, MldMessage::Query { .. });
-        if envelope.hop_limit != mld::HOP_LIMIT || !has_router_alert || !is_local {
+        let is_local = source.is_unicast_link_local()
+            || source.is_unspecified() && !matches!(message, MldMessage::Query { .. });
+        if arrival.hop_limit != mld::HOP_LIMIT || !arrival.has_router_alert || !is_local {
             return Err(Drop::NotCredible);
         }
         match *message {
             MldMessage::Query { group, .. } => {
-                let group = Some(IpAddr::V6(group)).filter(|group| !group.is_unspecified());
-                self.groups.queried(group, true, message.max_response(), env.now, env.random);
+                self.group_queried(group.into(), message.max_response(), env.now(), env.random());
             }
-            MldMessage::Report { group } => self.groups.reported_by_other(group.into()),
+            MldMessage::Report { group } => self.group_reported(group.into()),
             // For routers.
             MldMessage::Done { .. } => {}
         }

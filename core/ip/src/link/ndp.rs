@@ -2,12 +2,12 @@
 
 use super::Link;
 use crate::address_state::{AddressOrigin, Assigned};
-use crate::arrival::Envelope;
+use crate::arrival::Arrival;
 use crate::interface::Interface;
-use crate::neighbour::cache::{Claim, Lookup};
+use crate::neighbour::cache::Claim;
 use crate::routing::advertised::end_of;
 use crate::{IpEnvironment, scope};
-use inhost_base::{Cidr, Duration, HardwareAddress, IpAddr, Ipv6Addr};
+use inhost_base::{Cidr, HardwareAddress, IpAddr, Ipv6Addr};
 use inhost_buf::{Packet, Pool};
 use inhost_event::Drop;
 use inhost_wire::ethernet::EtherType;
@@ -16,13 +16,6 @@ use inhost_wire::ipv6::{self, Ipv6Header};
 use inhost_wire::ndp::{self, NdpMessage, NdpOptions, PrefixInformation, solicited_node_multicast};
 use inhost_wire::protocol;
 
-/// Upper bound of an advertised Retrans Timer, so that resolution fails within half a minute whatever an advertisement
-/// says.
-const LONGEST_RETRANSMIT: Duration = Duration::from_secs(10);
-/// A router may not shorten an address's valid lifetime to less (RFC 4862 §5.5.3 (e)).
-const LEAST_VALID: Duration = Duration::from_secs(2 * 3600);
-/// A router's word on reachable and retransmission times is held between these.
-const TIME_RANGE_MS: (u32, u32) = (100, 3_600_000);
 /// Addresses that were taken by others before no other is made (RFC 7217 §6 `IDGEN_RETRIES`).
 const STABLE_ATTEMPTS: u8 = 3;
 
@@ -36,18 +29,13 @@ fn compose(
 ) -> Option<Packet> {
     let message = Icmpv6Message::Ndp(message);
     let length = message.length();
-    let Some(mut packet) = pool.take(ipv6::LENGTH + length) else {
-        interface.counters.lost_control_frames += 1;
-        return None;
-    };
+    let mut packet = interface.take_packet(ipv6::LENGTH + length, pool)?;
     let header = Ipv6Header {
         hop_limit: ndp::HOP_LIMIT,
         ..Ipv6Header::new(source, destination, protocol::ICMPV6, length as u16)
     };
-    let mut written = header.emit(packet.spare_mut());
-    packet.extend(written);
-    written = message.emit(source, destination, packet.spare_mut());
-    packet.extend(written);
+    packet.append_with(|into| header.emit(into));
+    packet.append_with(|into| message.emit(source, destination, into));
     Some(packet)
 }
 
@@ -85,7 +73,7 @@ pub(crate) fn send_solicitation(
     pool: &mut Pool,
 ) {
     let chosen = crate::select::select_source(interface, target.into(), None).map(|a| a.address());
-    let Some(IpAddr::V6(source)) = chosen.or_else(|| interface.link_local()) else { return };
+    let Some(IpAddr::V6(source)) = chosen.or_else(|| interface.link_local().map(IpAddr::V6)) else { return };
     let options = NdpOptions { source_link_layer: interface.hardware(), ..NdpOptions::default() };
     let message = NdpMessage::NeighbourSolicitation { target, options };
     match at {
@@ -111,24 +99,21 @@ pub(crate) fn send_defence(interface: &mut Interface, target: Ipv6Addr, pool: &m
 
 fn advertisement(interface: &Interface, target: Ipv6Addr, solicited: bool) -> NdpMessage<'static> {
     let options = NdpOptions { target_link_layer: interface.hardware(), ..NdpOptions::default() };
-    let router = interface.is_router;
+    let router = interface.is_router();
     NdpMessage::NeighbourAdvertisement { router, solicited, override_cache: true, target, options }
 }
 
 /// Asks for routers when that is due.
 // spec: RFC4861 6.3.7
 pub(crate) fn solicit_routers(interface: &mut Interface, env: &mut IpEnvironment<'_>) {
-    if !interface.discovery.is_due(env.now) {
+    if !interface.solicits_routers(env.now()) {
         return;
     }
-    let (source, options) = match interface.link_local() {
-        Some(IpAddr::V6(source)) => {
-            (source, NdpOptions { source_link_layer: interface.hardware(), ..NdpOptions::default() })
-        }
-        _ => (Ipv6Addr::UNSPECIFIED, NdpOptions::default()),
-    };
+    let source = interface.link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
+    let source_link_layer = interface.hardware().filter(|_| !source.is_unspecified());
+    let options = NdpOptions { source_link_layer, ..NdpOptions::default() };
     let message = NdpMessage::RouterSolicitation { options };
-    send_to_group(interface, source, scope::ALL_ROUTERS, message, env.pool);
+    send_to_group(interface, source, scope::ALL_ROUTERS, message, env.pool());
 }
 
 impl Link<'_> {
@@ -136,13 +121,13 @@ impl Link<'_> {
     // spec: RFC4861 6.1, 7.1, 8.1, RFC6980 5
     pub(crate) fn receive_ndp(
         &mut self,
-        envelope: &Envelope,
+        arrival: &Arrival,
+        (source, destination): (Ipv6Addr, Ipv6Addr),
         message: &NdpMessage<'_>,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {
-        let Envelope { source, destination, hop_limit, was_fragmented, .. } = *envelope;
-        let is_acceptable = message.acceptable(hop_limit, source, destination).is_ok();
-        if was_fragmented || !is_acceptable {
+        let is_acceptable = message.acceptable(arrival.hop_limit, source, destination).is_ok();
+        if arrival.was_fragmented || !is_acceptable {
             return Err(Drop::NotCredible);
         }
         let claims_group = [message.options().source_link_layer, message.options().target_link_layer]
@@ -154,10 +139,10 @@ impl Link<'_> {
         }
         match message {
             NdpMessage::NeighbourSolicitation { target, options } => {
-                self.receive_solicitation(envelope, *target, options, env)
+                self.receive_solicitation(source, *target, options, env)
             }
             NdpMessage::NeighbourAdvertisement { .. } => self.receive_advertisement(message, env),
-            NdpMessage::RouterAdvertisement { .. } => self.receive_router(envelope, message, env),
+            NdpMessage::RouterAdvertisement { .. } => self.receive_router(source.into(), message, env),
             // Redirects are verified elsewhere. As a router we send no advertisements (RFC 4861 §6.2.1 allows that).
             NdpMessage::Redirect { .. } | NdpMessage::RouterSolicitation { .. } => Ok(()),
         }
@@ -165,12 +150,11 @@ impl Link<'_> {
     // spec: RFC4861 7.2.3, 7.2.4, RFC4862 5.4.3
     fn receive_solicitation(
         &mut self,
-        envelope: &Envelope,
+        source: Ipv6Addr,
         target: Ipv6Addr,
         options: &NdpOptions<'_>,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {
-        let source = envelope.source;
         let interface = &mut *self.interface;
         let Some(assigned) = interface.assigned(target.into()) else { return Err(Drop::NotForUs) };
         let (is_tested, is_usable) = (assigned.is_tested(), assigned.is_usable());
@@ -182,41 +166,20 @@ impl Link<'_> {
             return Err(Drop::NotForUs);
         }
         if source.is_unspecified() {
-            let message = advertisement(interface, target, false);
-            send_to_group(interface, target, scope::ALL_NODES, message, env.pool);
+            send_defence(interface, target, env.pool());
             return Ok(());
         }
         if let Some(hardware) = options.source_link_layer
             && interface.is_on_link(source.into())
         {
-            let claim = Claim {
-                hardware: Some(hardware),
-                solicited: false,
-                overrides: true,
-                is_router: None,
-                creates: true,
-            };
-            interface.neighbours.claim(source.into(), claim, env.now);
+            interface.claim(source.into(), Claim::of_option(hardware, None), env.now());
         }
         let message = advertisement(interface, target, true);
         if let Some(hardware) = options.source_link_layer {
-            send(interface, target, source, message, hardware, env.pool);
-            return Ok(());
-        }
-        // It gave no link-layer address; the answer waits for resolution.
-        let found = interface.neighbours.resolve(source.into(), env.now);
-        let Some(packet) = compose(interface, target, source, message, env.pool) else { return Ok(()) };
-        match found {
-            Lookup::Known(hardware) => interface.push_frame(packet, EtherType::IPV6, hardware, env.pool),
-            Lookup::Pending => {
-                if !interface.control.push_waiting(source.into(), packet, env.pool) {
-                    interface.counters.lost_control_frames += 1;
-                }
-            }
-            Lookup::Failed => {
-                env.pool.give(packet);
-                interface.counters.lost_control_frames += 1;
-            }
+            send(interface, target, source, message, hardware, env.pool());
+        } else if let Some(packet) = compose(interface, target, source, message, env.pool()) {
+            // It gave no link-layer address; the answer waits for resolution.
+            interface.push_packet(source.into(), packet, env.now(), env.pool());
         }
         Ok(())
     }
@@ -237,7 +200,7 @@ impl Link<'_> {
             self.address_conflict(address, env);
             return Ok(());
         }
-        if interface.neighbours.state(address).is_none() {
+        if !interface.has_neighbour(address) {
             // An unsolicited advertisement creates no entry.
             return Err(Drop::NotCredible);
         }
@@ -248,9 +211,9 @@ impl Link<'_> {
             is_router: Some(router),
             creates: false,
         };
-        interface.neighbours.claim(address, claim, env.now);
+        interface.claim(address, claim, env.now());
         // A neighbour that advertises that it is not a router is not a gateway any more.
-        if !router && self.routing.forget_router(interface.link, address) {
+        if !router && self.routing.forget_router(interface.link(), address) {
             self.routing.changed();
         }
         Ok(())
@@ -258,57 +221,21 @@ impl Link<'_> {
     // spec: RFC4861 6.3.4
     fn receive_router(
         &mut self,
-        envelope: &Envelope,
+        router: IpAddr,
         message: &NdpMessage<'_>,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {
-        let NdpMessage::RouterAdvertisement {
-            hop_limit,
-            managed,
-            other_configuration,
-            router_lifetime_s,
-            reachable_time_ms,
-            retransmit_timer_ms,
-            options,
-        } = message
-        else {
+        let NdpMessage::RouterAdvertisement { router_lifetime_s, options, .. } = message else {
             return Err(Drop::NotCredible);
         };
-        let router = IpAddr::V6(envelope.source);
         let Link { interface, routing, .. } = self;
-        let link = interface.link;
-        if !interface.listens_to_routers() {
-            return Err(Drop::NotCredible);
-        }
-        if *router_lifetime_s > 0 {
-            interface.discovery.end();
-        }
-        if *hop_limit > 0 {
-            interface.ipv6_hop_limit = *hop_limit;
-        }
-        let held = |ms: u32| Duration::from_millis(u64::from(ms.clamp(TIME_RANGE_MS.0, TIME_RANGE_MS.1)));
-        if *reachable_time_ms > 0 {
-            interface.neighbours.set_base_reachable(held(*reachable_time_ms), env.random);
-        }
-        if *retransmit_timer_ms > 0 {
-            interface.neighbours.set_retransmit(held(*retransmit_timer_ms).min(LONGEST_RETRANSMIT));
-        }
-        let is_news = interface.discovery.set_dhcpv6(*managed || *other_configuration);
-        let is_narrower = options.mtu.is_some_and(|mtu_bytes| learn_mtu(interface, mtu_bytes));
-        if is_news || is_narrower {
+        if interface.take_advertisement(message, env.random()).ok_or(Drop::NotCredible)? {
             routing.changed();
         }
         if let Some(hardware) = options.source_link_layer {
-            let claim = Claim {
-                hardware: Some(hardware),
-                solicited: false,
-                overrides: true,
-                is_router: Some(true),
-                creates: true,
-            };
-            interface.neighbours.claim(router, claim, env.now);
+            interface.claim(router, Claim::of_option(hardware, Some(true)), env.now());
         }
-        routing.learn_router(link, router, *router_lifetime_s, env.now);
+        routing.learn_router(interface.link(), router, *router_lifetime_s, env.now());
         for prefix in options.prefixes.iter() {
             self.learn_prefix(router, prefix, env);
         }
@@ -324,7 +251,7 @@ impl Link<'_> {
             return;
         }
         if prefix.on_link {
-            self.routing.learn_prefix(self.interface.link, prefix, env.now);
+            self.routing.learn_prefix(self.interface.link(), prefix, env.now());
         }
         if prefix.autonomous && prefix.prefix_bits == 64 {
             self.learn_autonomous(router, prefix, env);
@@ -332,21 +259,11 @@ impl Link<'_> {
     }
     // spec: RFC4862 5.5.3
     fn learn_autonomous(&mut self, router: IpAddr, prefix: &PrefixInformation, env: &mut IpEnvironment<'_>) {
-        let now = env.now;
-        let (preferred_until, mut valid_until) =
+        let now = env.now();
+        let (preferred_until, valid_until) =
             (end_of(prefix.preferred_lifetime_s, now), end_of(prefix.valid_lifetime_s, now));
         let Ok(network) = Cidr::new(prefix.prefix, 64) else { return };
-        let mut made = self.interface.addresses.iter_mut().filter(|assigned| {
-            assigned.origin() == AddressOrigin::Autoconfigured && network.contains(assigned.address())
-        });
-        if let Some(assigned) = made.next() {
-            // spec: RFC4862 5.5.3 (e)
-            let remaining = assigned.valid_until().since(now);
-            let offered = valid_until.since(now);
-            if offered <= LEAST_VALID && offered <= remaining {
-                valid_until = now + remaining.min(LEAST_VALID);
-            }
-            assigned.set_lifetimes(preferred_until, valid_until, now);
+        if self.interface.renew_autoconfigured(network, preferred_until, valid_until, now) {
             return;
         }
         if prefix.valid_lifetime_s == 0 {
@@ -371,19 +288,7 @@ impl Link<'_> {
         let Some(next) = self.make_stable_address(address, lost.attempts() + 1, env) else { return };
         if let Some(assigned) = self.interface.assigned_mut(next) {
             assigned.set_router(lost.router());
-            assigned.set_lifetimes(lost.preferred_until(), lost.valid_until(), env.now);
+            assigned.set_lifetimes(lost.preferred_until(), lost.valid_until(), env.now());
         }
     }
-}
-
-/// Applies an advertised MTU. True when it changed.
-// spec: RFC4861 6.3.4
-fn learn_mtu(interface: &mut Interface, mtu_bytes: u32) -> bool {
-    let mtu_bytes = u16::try_from(mtu_bytes).unwrap_or(u16::MAX).min(interface.config.mtu_bytes);
-    let is_change =
-        usize::from(mtu_bytes) >= ipv6::MINIMUM_MTU_BYTES && mtu_bytes != interface.ipv6_mtu_bytes;
-    if is_change {
-        interface.ipv6_mtu_bytes = mtu_bytes;
-    }
-    is_change
 }

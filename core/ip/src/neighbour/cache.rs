@@ -88,6 +88,13 @@ pub(crate) struct Claim {
     pub creates: bool,
 }
 
+impl Claim {
+    /// A link-layer option of neighbour discovery, which may replace a known address.
+    pub fn of_option(hardware: HardwareAddress, is_router: Option<bool>) -> Claim {
+        Claim { hardware: Some(hardware), solicited: false, overrides: true, is_router, creates: true }
+    }
+}
+
 /// The table. Every change leaves [`Action`]s that the caller takes and carries out.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -188,7 +195,7 @@ impl Cache {
                 }
             }
             None => {
-                self.insert(address, State::Failed, None, now);
+                self.insert(address, State::Failed, now);
             }
         }
         self.apply(address, Input::Used, now);
@@ -212,13 +219,11 @@ impl Cache {
     }
     /// Asks for `address` anew although it was given up, or was never asked.
     pub fn ask_again(&mut self, address: IpAddr, now: Instant) {
-        match self.entries.get(&address).map(|entry| entry.state) {
-            None => {
-                self.insert(address, State::Failed, None, now);
-                self.apply(address, Input::Used, now);
-            }
-            Some(State::Failed) => self.apply(address, Input::Used, now),
-            Some(_) => {}
+        if !self.entries.contains_key(&address) {
+            self.insert(address, State::Failed, now);
+        }
+        if self.state(address) == Some(State::Failed) {
+            self.apply(address, Input::Used, now);
         }
     }
     /// A transport confirms reachability through `address` (RFC 4861 §7.3.1). True when the state changed. Cheap when
@@ -248,36 +253,27 @@ impl Cache {
     /// Handles information from a message in the neighbour's name.
     // spec: RFC4861 7.2.3, 7.2.5
     pub fn claim(&mut self, address: IpAddr, claim: Claim, now: Instant) {
-        let known = match self.entries.get(&address) {
-            Some(entry) => entry.hardware,
-            None if claim.creates && claim.hardware.is_some() => {
-                self.insert(address, State::Incomplete, None, now);
-                None
-            }
-            None => return,
-        };
-        let is_unknown = match self.entries.get(&address) {
-            Some(entry) => matches!(entry.state, State::Incomplete | State::Failed),
-            None => return,
-        };
+        if claim.creates && claim.hardware.is_some() && !self.entries.contains_key(&address) {
+            self.insert(address, State::Incomplete, now);
+        }
+        let Some(entry) = self.entries.get_mut(&address) else { return };
+        let is_unknown = matches!(entry.state, State::Incomplete | State::Failed);
         // A message without a hardware address does not help an incomplete entry.
         if is_unknown && claim.hardware.is_none() {
             return;
         }
-        let differs = !is_unknown && claim.hardware.is_some() && claim.hardware != known;
+        let differs = !is_unknown && claim.hardware.is_some() && claim.hardware != entry.hardware;
         let input = match (differs, claim.overrides, claim.solicited) {
             (true, false, _) => Input::Disputed,
             (true, true, false) => Input::Moved,
             (_, _, true) => Input::Answered,
             (_, _, false) => Input::Heard,
         };
-        if let Some(entry) = self.entries.get_mut(&address) {
-            if claim.hardware.is_some() && (is_unknown || input != Input::Disputed) {
-                entry.hardware = claim.hardware;
-            }
-            if input != Input::Disputed {
-                entry.is_router = claim.is_router.unwrap_or(entry.is_router);
-            }
+        if claim.hardware.is_some() && (is_unknown || input != Input::Disputed) {
+            entry.hardware = claim.hardware;
+        }
+        if input != Input::Disputed {
+            entry.is_router = claim.is_router.unwrap_or(entry.is_router);
         }
         self.apply(address, input, now);
     }
@@ -348,6 +344,9 @@ impl Cache {
             state,
             awaited: entry.awaited,
         };
+        if is_new && state != State::Incomplete {
+            entry.awaited = false;
+        }
         if asks {
             entry.asked += 1;
             let at = if state == State::Probe { known } else { None };
@@ -355,11 +354,6 @@ impl Cache {
         }
         self.arm(address, deadline);
         if is_new {
-            if !matches!(state, State::Incomplete)
-                && let Some(entry) = self.entries.get_mut(&address)
-            {
-                entry.awaited = false;
-            }
             self.act(changed);
         }
     }
@@ -375,13 +369,13 @@ impl Cache {
             self.actions.push_back(action);
         }
     }
-    fn insert(&mut self, address: IpAddr, state: State, hardware: Option<HardwareAddress>, now: Instant) {
+    fn insert(&mut self, address: IpAddr, state: State, now: Instant) {
         if self.entries.len() >= NEIGHBOUR_LIMIT {
             self.evict();
         }
         let entry = Entry {
             state,
-            hardware,
+            hardware: None,
             deadline: now,
             asked: 0,
             awaited: false,

@@ -1,6 +1,6 @@
 //! ICMP errors sent: when one is allowed, and how much of the invoking packet it quotes.
 
-use super::Output;
+use super::{IcmpMessage, Output};
 use crate::interface::Interface;
 use crate::path::HeaderHow;
 use crate::received::Datagram;
@@ -12,7 +12,7 @@ use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View};
 use inhost_wire::icmpv6::{self, Icmpv6Message};
 use inhost_wire::ipv4::{BadOption, Ipv4Header, Ipv4View};
 use inhost_wire::ipv6::{self, Ipv6View};
-use inhost_wire::{icmpv4 as v4, protocol};
+use inhost_wire::protocol;
 
 /// The longest IPv4 error, IP header included (RFC 1812 §4.3.2.3).
 const IPV4_LONGEST_BYTES: usize = 576;
@@ -162,48 +162,39 @@ impl Output {
         // A router answers on the link of the route to the source, from its address on that link.
         // spec: RFC1812 4.3.2.4
         let is_of_a_router = error.is_of_a_router();
-        let any_address = self.paths.interface(link).is_some_and(|interface| interface.config.any_address);
+        let any_address = self.paths.interface(link).is_some_and(|interface| interface.config().any_address);
         let is_ours =
             scope::is_unicast(about) && !is_of_a_router && (self.paths.is_local(about) || any_address);
         let source = Some(about).filter(|_| is_ours);
         let bound = Some(link).filter(|_| !is_of_a_router || scope::is_link_local(reply_to));
-        let path = self.paths.route(reply_to, source, bound, env.now);
+        let path = self.paths.route(reply_to, source, bound, env.now());
         // A link for any address may have none of its own: then who was meant says it.
         let path = match path {
             Err(_) if any_address && scope::is_unicast(about) => {
-                self.paths.route(reply_to, Some(about), Some(link), env.now)
+                self.paths.route(reply_to, Some(about), Some(link), env.now())
             }
             path => path,
         };
         let Ok(path) = path else { return };
-        if !self.errors_each.allows(reply_to, env.now) || !self.error_limit.allows(env.now, env.random) {
-            if let Some(interface) = self.paths.interface_mut(link) {
-                interface.counters.suppressed_errors += 1;
-            }
+        if !self.errors_each.allows(reply_to, env.now()) || !self.error_limit.allows(env.now(), env.random())
+        {
+            self.paths.count(link, |counters| counters.suppressed_errors += 1);
             return;
         }
         let longest = if reply_to.is_ipv4() { IPV4_LONGEST_BYTES } else { IPV6_LONGEST_BYTES };
-        let quote = (longest - path.ip_header_bytes() - v4::LENGTH).min(quoted_bytes);
+        let quote = (longest - path.ip_header_bytes() - icmpv4::LENGTH).min(quoted_bytes);
         let invoking = invoking.get(..quote).unwrap_or(invoking);
-        let Some(mut message) = env.pool.take(icmpv6::LENGTH.max(icmpv4::LENGTH) + invoking.len()) else {
-            return;
+        let message = match path.destination {
+            IpAddr::V4(_) => IcmpMessage::V4(error_message_v4(error, invoking)),
+            IpAddr::V6(_) => IcmpMessage::V6(error_message_v6(error, invoking)),
         };
-        let (written, protocol) = match (path.source, path.destination) {
-            (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                let error = error_message_v6(error, invoking);
-                (error.emit(source, destination, message.spare_mut()), protocol::ICMPV6)
-            }
-            _ => (error_message_v4(error, invoking).emit(message.spare_mut()), protocol::ICMPV4),
-        };
-        message.extend(written);
         // spec: RFC1812 4.3.2.5
         let is_marked = is_of_a_router || (self.errors_have_precedence && reply_to.is_ipv4());
         let dscp_ecn = if is_marked { INTERNETWORK_CONTROL } else { 0 };
-        let how = HeaderHow { dscp_ecn, ..HeaderHow::new(protocol) };
-        let is_queued = written > 0 && self.queue_datagram(&path, &how, None, message.bytes(), env).is_ok();
-        env.pool.give(message);
-        if let (true, Some(interface)) = (is_queued, self.paths.interface_mut(link)) {
-            interface.counters.sent_errors += 1;
+        let how = HeaderHow { dscp_ecn, ..HeaderHow::new(message.protocol()) };
+        let queued = self.queue_message(&path, &how, None, &message, env);
+        if queued.is_ok() {
+            self.paths.count(link, |counters| counters.sent_errors += 1);
         }
         self.paths.deadline_moved();
     }
@@ -251,15 +242,12 @@ impl Interface {
 
 fn error_message_v4(error: IcmpError, invoking: &[u8]) -> Icmpv4Message<'_> {
     let unreachable = |code| Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking };
+    let exceeded = |code| Icmpv4Message::TimeExceeded { code, invoking };
     match error {
         IcmpError::PortUnreachable => unreachable(icmpv4::UnreachableCode::Port),
         IcmpError::ProtocolUnreachable { .. } => unreachable(icmpv4::UnreachableCode::Protocol),
-        IcmpError::ReassemblyTimeExceeded => {
-            Icmpv4Message::TimeExceeded { code: icmpv4::TimeExceededCode::Reassembly, invoking }
-        }
-        IcmpError::TimeExceeded => {
-            Icmpv4Message::TimeExceeded { code: icmpv4::TimeExceededCode::InTransit, invoking }
-        }
+        IcmpError::ReassemblyTimeExceeded => exceeded(icmpv4::TimeExceededCode::Reassembly),
+        IcmpError::TimeExceeded => exceeded(icmpv4::TimeExceededCode::InTransit),
         IcmpError::NetworkUnreachable | IcmpError::BeyondScope => {
             unreachable(icmpv4::UnreachableCode::Network)
         }
@@ -279,11 +267,11 @@ fn error_message_v4(error: IcmpError, invoking: &[u8]) -> Icmpv4Message<'_> {
 
 fn error_message_v6(error: IcmpError, invoking: &[u8]) -> Icmpv6Message<'_> {
     let unreachable = |code| Icmpv6Message::DestinationUnreachable { code, invoking };
+    let exceeded = |code| Icmpv6Message::TimeExceeded { code, invoking };
+    let problem = |code, pointer| Icmpv6Message::ParameterProblem { code, pointer, invoking };
     match error {
         IcmpError::PortUnreachable => unreachable(icmpv6::UnreachableCode::Port),
-        IcmpError::TimeExceeded => {
-            Icmpv6Message::TimeExceeded { code: icmpv4::TimeExceededCode::InTransit, invoking }
-        }
+        IcmpError::TimeExceeded => exceeded(icmpv4::TimeExceededCode::InTransit),
         IcmpError::NetworkUnreachable => unreachable(icmpv6::UnreachableCode::NoRoute),
         IcmpError::HostUnreachable | IcmpError::SourceRouteFailed => {
             unreachable(icmpv6::UnreachableCode::Address)
@@ -295,14 +283,8 @@ fn error_message_v6(error: IcmpError, invoking: &[u8]) -> Icmpv6Message<'_> {
             Icmpv6Message::PacketTooBig { mtu: u32::from(mtu_bytes), invoking }
         }
         // spec: RFC8200 4 (unrecognised next header)
-        IcmpError::ProtocolUnreachable { named_at } => {
-            Icmpv6Message::ParameterProblem { code: 1, pointer: named_at, invoking }
-        }
-        IcmpError::ReassemblyTimeExceeded => {
-            Icmpv6Message::TimeExceeded { code: icmpv4::TimeExceededCode::Reassembly, invoking }
-        }
-        IcmpError::ParameterProblem { code, pointer } => {
-            Icmpv6Message::ParameterProblem { code, pointer, invoking }
-        }
+        IcmpError::ProtocolUnreachable { named_at } => problem(1, named_at),
+        IcmpError::ReassemblyTimeExceeded => exceeded(icmpv4::TimeExceededCode::Reassembly),
+        IcmpError::ParameterProblem { code, pointer } => problem(code, pointer),
     }
 }

@@ -1,5 +1,6 @@
 //! Rate limits of ICMP errors: token buckets (RFC 1812 §4.3.2.8, RFC 4443 §2.4 (f)).
 
+use crate::config::ErrorPace;
 use crate::table::{Keyed, Map};
 use inhost_base::{Duration, Instant, IpAddr, Random};
 
@@ -41,18 +42,6 @@ impl ErrorLimit {
         self.tokens = self.tokens.saturating_sub(1 + random.private_below(BLUR));
         true
     }
-}
-
-/// How many ICMP errors one destination gets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub struct ErrorPace {
-    /// Errors that may follow each other at once.
-    pub burst: u32,
-    /// One more is allowed after so long, over IPv4.
-    pub interval_v4: Duration,
-    /// The same over IPv6.
-    pub interval_v6: Duration,
 }
 
 /// Most destinations that are counted. At the limit the one with the oldest error is replaced.

@@ -15,20 +15,15 @@ impl Paths {
             let link = LinkId(index as u16);
             if let Some(mut link) = self.link(link) {
                 link.timeout_addresses(env);
-                link.interface_mut().neighbours.timeout(env.now);
+                link.interface_mut().timeout_neighbours(env.now());
                 ndp::solicit_routers(link.interface_mut(), env);
                 link.timeout_groups(env);
             }
         }
-        let (is_changed, silent) = self.routing.timeout(env.now);
+        let (is_changed, silent) = self.routing.timeout(env.now());
         for (link, gateway) in silent {
-            if let Some(interface) = self.interface_mut(link) {
-                match interface.hardware() {
-                    Some(_) => interface.neighbours.ask_again(gateway, env.now),
-                    None => {
-                        self.routing.gateway_is_reachable(link, gateway);
-                    }
-                }
+            if self.interface_mut(link).is_some_and(|interface| !interface.ask_again(gateway, env.now())) {
+                self.routing.gateway_is_reachable(link, gateway);
             }
         }
         if is_changed {
@@ -44,21 +39,19 @@ impl Paths {
     /// Runs the pending actions of the neighbour cache of `link`.
     pub(crate) fn run_actions(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let mut has_any = false;
-        while let Some(action) =
-            self.interface_mut(link).and_then(|interface| interface.neighbours.take_action())
-        {
+        while let Some(action) = self.interface_mut(link).and_then(|interface| interface.take_action()) {
             has_any = true;
             match action {
                 Action::Solicit { address, at } => {
                     let Some(interface) = self.interface_mut(link) else { return };
                     match address {
-                        IpAddr::V4(address) => arp::send_request(interface, address, at, env.pool),
-                        IpAddr::V6(address) => ndp::send_solicitation(interface, address, at, env.pool),
+                        IpAddr::V4(address) => arp::send_request(interface, address, at, env.pool()),
+                        IpAddr::V6(address) => ndp::send_solicitation(interface, address, at, env.pool()),
                     }
                 }
                 Action::Changed { address, hardware, state, awaited } => {
                     let changed = NeighbourChanged { link, address, hardware, state };
-                    env.sink.emit(Mask::IP, env.now, || Event::NeighbourChanged(changed));
+                    env.emit(Mask::IP, || Event::NeighbourChanged(changed));
                     self.neighbour_changed(link, address, state, awaited, env);
                 }
             }
@@ -78,11 +71,10 @@ impl Paths {
         env: &mut IpEnvironment<'_>,
     ) {
         if let Some(interface) = self.interface_mut(link) {
-            interface.control.recheck();
-            interface.forward.recheck();
+            interface.recheck_waiting();
         }
         let is_news = match state {
-            NeighbourState::Failed => self.routing.next_hop_failed(link, address, env.now),
+            NeighbourState::Failed => self.routing.next_hop_failed(link, address, env.now()),
             NeighbourState::Reachable => self.routing.gateway_is_reachable(link, address),
             NeighbourState::Incomplete
             | NeighbourState::Stale

@@ -13,9 +13,7 @@ impl Routing {
     /// Removes a router that no longer advertises itself. False when it was none.
     pub fn forget_router(&mut self, link: LinkId, address: IpAddr) -> bool {
         self.remove_where(|route| {
-            route.link == link
-                && route.gateway == Some(address)
-                && matches!(route.origin, RouteOrigin::Advertised(_))
+            route.link == link && route.gateway == Some(address) && route.is_advertised()
         })
     }
     /// Adds, renews or removes a default router.
@@ -27,11 +25,8 @@ impl Routing {
             }
             return;
         }
-        let advertised = |route: &&Route| {
-            route.link == link
-                && route.gateway.is_some()
-                && matches!(route.origin, RouteOrigin::Advertised(_))
-        };
+        let advertised =
+            |route: &&Route| route.link == link && route.gateway.is_some() && route.is_advertised();
         let known = self.routes().iter().filter(advertised);
         let is_known = known.clone().any(|route| route.gateway == Some(router));
         if !is_known && known.count() >= ROUTER_LIMIT {
@@ -62,19 +57,14 @@ impl Routing {
     pub fn learn_prefix(&mut self, link: LinkId, prefix: &PrefixInformation, now: Instant) {
         let Ok(cidr) = Cidr::new(prefix.prefix, prefix.prefix_bits) else { return };
         let Ok(destination) = Cidr::new(cidr.network(), prefix.prefix_bits) else { return };
-        let same =
-            |route: &Route| route.link == link && route.gateway.is_none() && route.destination == destination;
-        let is_advertised = |route: &Route| {
-            route.gateway.is_none()
-                && route.link == link
-                && matches!(route.origin, RouteOrigin::Advertised(_))
+        let on_link = |route: &&Route| route.link == link && route.gateway.is_none();
+        let on_link = self.routes().iter().filter(on_link);
+        let held = on_link.clone().find(|route| route.destination == destination).copied();
+        let is_refused = match held {
+            Some(held) => !held.is_advertised(),
+            None => on_link.filter(|route| route.is_advertised()).count() >= PREFIX_LIMIT,
         };
-        let held = self.routes().iter().find(|route| same(route)).copied();
-        if held.is_some_and(|route| !is_advertised(&route)) {
-            return;
-        }
-        if held.is_none() && self.routes().iter().filter(|route| is_advertised(route)).count() >= PREFIX_LIMIT
-        {
+        if is_refused {
             return;
         }
         let until = end_of(prefix.valid_lifetime_s, now);

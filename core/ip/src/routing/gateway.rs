@@ -39,6 +39,9 @@ pub(crate) struct Gateways {
 }
 
 impl Gateways {
+    fn get(&self, link: LinkId, address: IpAddr) -> Option<&Gateway> {
+        self.list.iter().find(|gateway| gateway.link == link && gateway.address == address)
+    }
     fn find(&mut self, link: LinkId, address: IpAddr) -> Option<&mut Gateway> {
         self.list.iter_mut().find(|gateway| gateway.link == link && gateway.address == address)
     }
@@ -61,22 +64,14 @@ impl Gateways {
     }
     /// Whether the gateway is neither silent nor avoided.
     pub fn is_usable(&self, link: LinkId, address: IpAddr, now: Instant) -> bool {
-        self.list
-            .iter()
-            .find(|gateway| gateway.link == link && gateway.address == address)
-            .is_none_or(|gateway| gateway.silent.is_none() && gateway.rests_until <= now)
+        self.get(link, address).is_none_or(|gateway| gateway.silent.is_none() && gateway.rests_until <= now)
     }
     /// The least recently chosen of `candidates`, which are all unusable.
     // spec: RFC4861 6.3.6
     pub fn in_turn(&mut self, candidates: &[(LinkId, IpAddr)]) -> Option<(LinkId, IpAddr)> {
-        let turn = |gateways: &Gateways, &(link, address): &(LinkId, IpAddr)| {
-            gateways
-                .list
-                .iter()
-                .find(|gateway| gateway.link == link && gateway.address == address)
-                .map_or(0, |gateway| gateway.chosen)
-        };
-        let next = *candidates.iter().min_by_key(|candidate| turn(self, candidate))?;
+        let turn =
+            |&(link, address): &(LinkId, IpAddr)| self.get(link, address).map_or(0, |gateway| gateway.chosen);
+        let next = *candidates.iter().min_by_key(|&candidate| turn(candidate))?;
         self.choices += 1;
         let choice = self.choices;
         if let Some(gateway) = self.find(next.0, next.1) {
@@ -87,14 +82,8 @@ impl Gateways {
     /// Notes that the gateway does not answer as a neighbour. True when it did before.
     // spec: RFC1122 3.3.1.4-1
     pub fn mark_unreachable(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
-        match self.find(link, address) {
-            Some(gateway) => {
-                let is_news = gateway.silent.is_none();
-                gateway.silent = Some(now + SILENT_RETRY);
-                is_news
-            }
-            None => false,
-        }
+        let gateway = self.find(link, address);
+        gateway.is_some_and(|gateway| gateway.silent.replace(now + SILENT_RETRY).is_none())
     }
     /// Notes that the gateway answers. True when it was silent.
     pub fn mark_reachable(&mut self, link: LinkId, address: IpAddr) -> bool {

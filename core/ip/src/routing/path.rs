@@ -46,16 +46,28 @@ impl Routing {
     pub fn path_unaddressed(&self, links: &Interfaces, link: LinkId) -> Result<Path, RouteError> {
         let interface = links.get(link).filter(|interface| !interface.is_loopback());
         let interface = interface.ok_or(RouteError::NoLink)?;
-        Ok(Path {
-            link,
-            next_hop: IpAddr::V4(Ipv4Addr::BROADCAST),
-            source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            destination: IpAddr::V4(Ipv4Addr::BROADCAST),
-            mtu_bytes: interface.mtu_bytes(false),
-            hop_limit: interface.hop_limit(false),
+        let (own, all) = (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::BROADCAST.into());
+        Ok(self.path_over(interface, all, own, all))
+    }
+    /// The path over `interface` of a destination of which nothing else is known.
+    fn path_over(
+        &self,
+        interface: &Interface,
+        next_hop: IpAddr,
+        source: IpAddr,
+        destination: IpAddr,
+    ) -> Path {
+        let is_ipv6 = destination.is_ipv6();
+        Path {
+            link: interface.link(),
+            next_hop,
+            source,
+            destination,
+            mtu_bytes: interface.mtu_bytes(is_ipv6),
+            hop_limit: interface.hop_limit(is_ipv6),
             option_bytes: 0,
             generation: self.generation,
-        })
+        }
     }
     fn check_ends(&self, links: &Interfaces, request: &RouteRequest) -> Result<(), RouteError> {
         let RouteRequest { destination, source, bound, .. } = *request;
@@ -90,16 +102,7 @@ impl Routing {
             other => other,
         };
         let loopback = links.get(LinkId(0)).ok_or(RouteError::NoLink)?;
-        Ok(Path {
-            link: LinkId(0),
-            next_hop: destination,
-            source: source.unwrap_or(own),
-            destination,
-            mtu_bytes: loopback.mtu_bytes(destination.is_ipv6()),
-            hop_limit: loopback.hop_limit(destination.is_ipv6()),
-            option_bytes: 0,
-            generation: self.generation,
-        })
+        Ok(self.path_over(loopback, destination, source.unwrap_or(own), destination))
     }
     /// The path to a multicast or broadcast address: by the requested link, that of the source, that of a route, or the
     /// only link.
@@ -108,14 +111,14 @@ impl Routing {
         let RouteRequest { destination, source, bound, now, .. } = *request;
         let of_source = source
             .and_then(|source| links.iter().find(|interface| interface.owns(source)))
-            .map(|interface| interface.link);
+            .map(Interface::link);
         let routed = self.table.longest(destination, |_| true).next().map(|route| route.link);
         let mut others = links.iter().filter(|interface| {
             !interface.is_loopback()
-                && interface.addresses.iter().any(|a| a.address().is_ipv4() == destination.is_ipv4())
+                && interface.addresses().iter().any(|a| a.address().is_ipv4() == destination.is_ipv4())
         });
         let only = match (others.next(), others.next()) {
-            (Some(interface), None) => Ok(interface.link),
+            (Some(interface), None) => Ok(interface.link()),
             (Some(_), Some(_)) => Err(RouteError::Ambiguous),
             _ => Err(RouteError::NoRoute),
         };
@@ -206,7 +209,7 @@ impl Routing {
     ) -> Result<Path, RouteError> {
         let interface = links.get(link).ok_or(RouteError::NoLink)?;
         let is_ipv6 = destination.is_ipv6();
-        if is_ipv6 && !interface.config.ipv6 {
+        if is_ipv6 && !interface.config().ipv6 {
             return Err(RouteError::NoRoute);
         }
         let source = match source {
@@ -217,22 +220,18 @@ impl Routing {
                 None => return Err(RouteError::NoSource),
             },
         };
+        let path = self.path_over(interface, next_hop, source, destination);
         Ok(Path {
-            link,
-            next_hop,
-            source,
-            destination,
-            mtu_bytes: self.path_mtu.towards(destination, interface.mtu_bytes(is_ipv6), now),
-            hop_limit: if destination.is_multicast() { 1 } else { interface.hop_limit(is_ipv6) },
-            option_bytes: 0,
-            generation: self.generation,
+            mtu_bytes: self.path_mtu.towards(destination, path.mtu_bytes, now),
+            hop_limit: if destination.is_multicast() { 1 } else { path.hop_limit },
+            ..path
         })
     }
     /// Whether packets from `source` may leave by `interface`: a router's addresses are good on each of its links.
     // spec: RFC1122 3.2.1.3-2
     fn may_send_from(&self, links: &Interfaces, interface: &Interface, source: IpAddr) -> bool {
-        let takes_any =
-            interface.config.any_address && scope::is_unicast(source) && !scope::is_loopback(source);
-        interface.owns(source) || takes_any || self.is_router && links.is_reachable_own(source)
+        interface.owns(source)
+            || interface.takes_any(source)
+            || self.is_router && links.is_reachable_own(source)
     }
 }

@@ -1,7 +1,7 @@
 //! The path MTU table (RFC 1191, RFC 8201).
 //!
 //! An ICMP error alone changes nothing: anyone can send one (RFC 5927 §7). The transport whose packet is quoted checks
-//! that it is in flight, and then calls [`crate::Ip::path_mtu_confirmed`].
+//! that it is in flight, and then calls [`crate::Paths::path_mtu_confirmed`].
 
 use crate::table::{Keyed, Map};
 use inhost_base::{Duration, Instant, IpAddr};

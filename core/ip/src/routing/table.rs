@@ -57,6 +57,13 @@ pub struct Route {
     pub origin: RouteOrigin,
 }
 
+impl Route {
+    /// Whether a router advertised it.
+    pub(crate) fn is_advertised(&self) -> bool {
+        matches!(self.origin, RouteOrigin::Advertised(_))
+    }
+}
+
 /// The routes, sorted by prefix length, preference and age.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -92,14 +99,12 @@ impl RouteTable {
     }
     /// Removes the route with the same destination, link and gateway.
     pub fn remove(&mut self, route: &Route) -> bool {
-        let before = self.routes.len();
-        self.routes.retain(|other| {
-            other.destination.network() != route.destination.network()
-                || other.destination.prefix_bits() != route.destination.prefix_bits()
-                || other.link != route.link
-                || other.gateway != route.gateway
-        });
-        self.routes.len() != before
+        self.remove_where(|other| {
+            other.destination.network() == route.destination.network()
+                && other.destination.prefix_bits() == route.destination.prefix_bits()
+                && other.link == route.link
+                && other.gateway == route.gateway
+        })
     }
     /// Removes the routes for which `is_out` holds. True when there was any.
     pub fn remove_where(&mut self, mut is_out: impl FnMut(&Route) -> bool) -> bool {

@@ -546,7 +546,7 @@ fn receive_unfinished(host: &mut Host, packet: &[u8], segment_bytes: u16) {
     let bytes = frame(CARD, PEER_CARD, EtherType::IPV4, packet);
     let mut packet = host.pool.take(bytes.len()).unwrap();
     packet.append(&bytes);
-    packet.segment_bytes = segment_bytes;
+    packet.set_segment_bytes(segment_bytes);
     packet.set_checksum(inhost_buf::Checksum::Partial);
     host.with(|ip, env| ip.receive(WEST, &mut packet, env));
     host.pool.give(packet);

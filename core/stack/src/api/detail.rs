@@ -59,7 +59,7 @@ impl HostQueues {
         let retry = schedule.memory_retry_at();
         let (sockets_at, ip_at) = (schedule.deadline(), ip.deadline());
         let queues = |link: LinkId| LinkQueues { link: link.0, senders: schedule.sender_count(link) };
-        let (reassembling, reassembling_bytes) = ip.reassembling();
+        let (reassembling, reassembling_bytes) = ip.reassemblies();
         let pool = resources.memory().pool();
         HostQueues {
             deadline_ns: at(sockets_at.min(ip_at).min(retry)),

@@ -57,8 +57,7 @@ impl ProbeSockets<'_> {
         let request = (room_bytes, prober.request(probe, path));
         self.sockets.queue_datagram(socket.into(), request, now, self.resources, |socket, message| {
             if let Socket::Probe(prober) = socket {
-                let written = prober.write(probe, &path, message.spare_mut());
-                message.extend(written);
+                message.append_with(|into| prober.write(probe, &path, into));
             }
         })
     }

@@ -32,7 +32,7 @@ impl Reception<'_> {
         if !is_good {
             return false;
         }
-        let (from, to) = (at + direct.header_bytes(), at + direct.ip.total_bytes);
+        let (from, to) = (at + direct.header_bytes(), at + direct.ip.total_bytes());
         let flags = direct.tcp.flags();
         let whose = whose.unwrap_or_else(|| {
             let (from, to) = (direct.tcp.source_port(), direct.tcp.destination_port());
@@ -120,9 +120,9 @@ fn datagram_of(link: LinkId, direct: &TcpPacket<'_>) -> Datagram {
         destination,
         protocol: protocol::TCP,
         ecn: direct.ip.ecn(),
-        hop_limit: direct.ip.hop_limit,
+        hop_limit: direct.ip.hop_limit(),
         to_unicast: true,
-        header_bytes: direct.ip.ip_bytes as u16,
+        header_bytes: direct.ip.ip_bytes() as u16,
         protocol_offset: if source.is_ipv4() { 9 } else { 6 },
     }
 }

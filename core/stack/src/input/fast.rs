@@ -79,7 +79,7 @@ impl Reception<'_> {
             return Err(Some(whose));
         }
         self.merge.key = Some(key);
-        let PlainPacket { header, header_bytes, ip: IpFront { total_bytes, .. }, .. } = plain;
+        let PlainPacket { header, header_bytes, ip, .. } = plain;
         let untold = !self.mask.intersects(Mask::LINK) && !self.mask.intersects(Mask::SEGMENT);
         if more
             && untold
@@ -90,7 +90,7 @@ impl Reception<'_> {
         }
         count_frame(link, length_of(packet, pieces), self.mask, &mut self.env);
         self.env.network_mut().ip_mut().count_delivered(link, 1);
-        packet.truncate(at + total_bytes);
+        packet.truncate(at + ip.total_bytes());
         packet.trim_front(at + header_bytes);
         let payload = if pieces.is_empty() { core::slice::from_mut(packet) } else { pieces };
         flow.connection_mut().receive_predicted(
@@ -157,8 +157,8 @@ fn length_of(packet: &Packet, pieces: &[Packet]) -> usize {
 #[inline]
 fn is_complete(plain: &PlainPacket<'_>, bytes: &[u8], pieces: &[Packet]) -> bool {
     if pieces.is_empty() {
-        return plain.ip.total_bytes <= bytes.len();
+        return plain.ip.total_bytes() <= bytes.len();
     }
     let payload_bytes: usize = pieces.iter().map(Packet::len).sum();
-    bytes.len() == plain.header_bytes && plain.ip.total_bytes == bytes.len() + payload_bytes
+    bytes.len() == plain.header_bytes && plain.ip.total_bytes() == bytes.len() + payload_bytes
 }

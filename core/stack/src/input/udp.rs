@@ -49,7 +49,7 @@ impl Reception<'_> {
             hop_limit,
             ecn: datagram.ecn,
         };
-        match usize::from(packet.segment_bytes) {
+        match usize::from(packet.segment_bytes()) {
             0 => self.deliver(key, packet, info),
             each => self.deliver_each(key, packet, info, each),
         }

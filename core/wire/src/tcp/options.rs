@@ -123,7 +123,7 @@ impl TcpOptions {
         options
     }
     fn parse_list(&mut self, list: &[u8]) {
-        let mut r = Reader(list);
+        let mut r = Reader::new(list);
         while let Some(kind) = r.u8() {
             match kind {
                 END => break,

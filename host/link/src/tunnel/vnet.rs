@@ -61,7 +61,7 @@ pub(super) fn describe(header: &[u8; LENGTH], packet: &mut Packet) {
         _ if flags & FLAG_DATA_VALID != 0 => Checksum::Verified,
         _ => Checksum::Unknown,
     });
-    packet.segment_bytes = if large == GSO_NONE { 0 } else { u16::from_ne_bytes([low, high]) };
+    packet.set_segment_bytes(if large == GSO_NONE { 0 } else { u16::from_ne_bytes([low, high]) });
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!((word(2), word(4), word(6), word(8)), (40, 1448, 20, 16));
         let mut packet = Pool::new(1 << 16).take(100).unwrap();
         describe(&header, &mut packet);
-        assert_eq!((packet.checksum(), packet.segment_bytes), (Checksum::Partial, 1448));
+        assert_eq!((packet.checksum(), packet.segment_bytes()), (Checksum::Partial, 1448));
         assert_eq!(of(&Frame { offload: Offload::None, ..frame }), [0; LENGTH]);
     }
 }

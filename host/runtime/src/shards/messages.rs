@@ -87,7 +87,7 @@ impl LinkExchange {
         let message = Message {
             bytes: packet.bytes().to_vec(),
             checksum: packet.checksum(),
-            segment_bytes: packet.segment_bytes,
+            segment_bytes: packet.segment_bytes(),
         };
         let mut messages = inbox.messages.lock().unwrap_or_else(PoisonError::into_inner);
         if messages.len() >= QUEUE_FRAMES {
@@ -116,7 +116,7 @@ impl LinkExchange {
             let Some(mut packet) = pool.take(message.bytes.len()) else { continue };
             packet.append(&message.bytes);
             packet.set_checksum(message.checksum);
-            packet.segment_bytes = message.segment_bytes;
+            packet.set_segment_bytes(message.segment_bytes);
             let _ = batch.push(packet);
             taken += 1;
         }

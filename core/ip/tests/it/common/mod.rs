@@ -78,12 +78,7 @@ impl Host {
         link
     }
     pub fn with<R>(&mut self, f: impl FnOnce(&mut Ip, &mut IpEnvironment<'_>) -> R) -> R {
-        let mut env = IpEnvironment {
-            now: self.now,
-            pool: &mut self.pool,
-            random: &mut self.random,
-            sink: &mut self.sink,
-        };
+        let mut env = IpEnvironment::new(self.now, &mut self.pool, &mut self.random, &mut self.sink);
         f(&mut self.ip, &mut env)
     }
     /// Receives a frame; also returns the rest of it.

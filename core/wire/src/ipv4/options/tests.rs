@@ -34,7 +34,7 @@ fn a_source_route_is_followed_recorded_and_reversed() {
     let back = SourceRoute::back(&header, place, Ipv4Addr::new(9, 9, 9, 9)).unwrap();
     let hops: Vec<Ipv4Addr> = back.hops().collect();
     assert_eq!(hops, [[3, 3, 3, 3], [2, 2, 2, 2], [1, 1, 1, 1]].map(Ipv4Addr::from));
-    assert!(back.strict);
+    assert!(back.is_strict());
     // A sender that put itself first is not a hop of the way back.
     let back = SourceRoute::back(&header, place, Ipv4Addr::new(1, 1, 1, 1)).unwrap();
     assert_eq!(back.hops().count(), 2);
