@@ -66,6 +66,9 @@ fn tell(sockets: &mut Sockets, key: TcpSocketId, changes: Changes, env: &mut Env
         if changes.intersects(Changes::PEER_CLOSED) {
             sockets.time_wait_began(key);
         }
+        if changes.intersects(Changes::WRITABLE) {
+            sockets.schedule_mut().has_room(key.place());
+        }
         sockets.notify_tcp(key);
     }
     if changes.intersects(Changes::CLOSED) {

@@ -214,10 +214,19 @@ impl Schedule {
         self.changed.pop_front(CHANGED)
     }
 
+    /// Whether a socket found no memory to send, and is to try again soon.
+    #[inline]
+    pub(crate) fn waits_for_memory(&self, place: usize) -> bool {
+        self.starved.count(WAITING) > 0 && self.starved.list_of(place).is_some()
+    }
     /// Lets a socket that found no memory to send try again soon.
     pub(crate) fn wait_for_memory(&mut self, place: usize, now: Instant) {
         self.starved.push_back(WAITING, place);
         self.memory_retry_at = self.memory_retry_at.min(now + MEMORY_RETRY);
+    }
+    /// It has room to send again, and need not wait.
+    pub(crate) fn has_room(&mut self, place: usize) {
+        self.starved.remove(place);
     }
     /// Takes a socket that waits for memory, when it is time to try again.
     pub(crate) fn pop_starved(&mut self, now: Instant) -> Option<usize> {

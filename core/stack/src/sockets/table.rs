@@ -139,8 +139,10 @@ impl Sockets {
     pub(crate) fn connections(&self) -> usize {
         self.connections
     }
+    /// What a socket is ready for. While it waits for memory to send it is not writable: a task that writes whenever it may
+    /// would find none each time.
     pub(crate) fn readiness(&self, socket: SocketId) -> Readiness {
-        match self.any(socket) {
+        let readiness = match self.any(socket) {
             None => Readiness::empty(),
             Some(Socket::Tcp(flow)) => flow.readiness(),
             Some(Socket::Listener(_)) => {
@@ -150,6 +152,11 @@ impl Sockets {
             Some(Socket::Udp(udp)) => udp.readiness(),
             Some(Socket::Echo(echo)) => echo.readiness(),
             Some(Socket::Probe(prober)) => prober.readiness(),
+        };
+        let is_over = readiness.intersects(Readiness::CLOSED | Readiness::ERROR);
+        match self.schedule.waits_for_memory(socket.0.index()) && !is_over {
+            true => readiness.difference(Readiness::WRITABLE),
+            false => readiness,
         }
     }
     pub(crate) fn len(&self) -> usize {
