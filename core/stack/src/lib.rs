@@ -73,8 +73,8 @@ pub use inhost_ip::{
 };
 pub use inhost_tcp::{
     Acknowledged, Config as TcpConfig, CongestionAlgorithm, CongestionChoice, CongestionController,
-    CongestionWindow, ConnectionError, EcnMode, Info as TcpInfo, KeepAlive, Ledgers, NetworkError,
-    PathMtuProbing, Policy as TcpPolicy, RateSample, SendHow, SendQueue, SoftError,
+    CongestionWindow, ConnectionError, ConnectionOption, EcnMode, Info as TcpInfo, KeepAlive, Ledgers,
+    NetworkError, PathMtuProbing, Policy as TcpPolicy, RateSample, SendHow, SendQueue, SoftError,
 };
 pub use inhost_wire::Ecn;
 

@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_void};
 use inhost_base::Duration;
 use inhost_event::{Ignore, TcpState};
 use inhost_socket::SendBuffer;
-use inhost_stack::{KeepAlive, SocketOption, TcpConfig};
+use inhost_stack::{ConnectionOption, KeepAlive, SocketOption, TcpConfig};
 use inhost_tcp::{CongestionChoice, Info};
 use libc::{EINVAL, ENOPROTOOPT, SOL_SOCKET, SOL_TCP, socklen_t};
 
@@ -146,7 +146,9 @@ impl World {
             libc::SO_KEEPALIVE => {
                 socket.options.keep_alive = integer(value)? != 0;
                 let when = socket.options.keep_alive.then(|| socket.config.keep_alive.unwrap_or_default());
-                return self.pass_on(fd, SocketOption::KeepAlive(when), |config| config.keep_alive = when);
+                return self.pass_on(fd, SocketOption::Tcp(ConnectionOption::KeepAlive(when)), |config| {
+                    config.keep_alive = when
+                });
             }
             _ => return Err(ENOPROTOOPT),
         }
@@ -158,12 +160,14 @@ impl World {
         match option {
             libc::TCP_NODELAY => {
                 let nagle = integer(value)? == 0;
-                return self.pass_on(fd, SocketOption::Nagle(nagle), |config| config.nagle = nagle);
+                return self.pass_on(fd, SocketOption::Tcp(ConnectionOption::Nagle(nagle)), |config| {
+                    config.nagle = nagle
+                });
             }
             libc::TCP_CORK => {
                 options.cork = integer(value)? != 0;
                 let on = options.cork;
-                return self.set_on_connection(fd, SocketOption::Cork(on));
+                return self.set_on_connection(fd, SocketOption::Tcp(ConnectionOption::Cork(on)));
             }
             libc::TCP_MAXSEG => {
                 let mss = integer(value)?;
@@ -173,9 +177,13 @@ impl World {
                 options.mss = (mss != 0).then_some(mss);
                 if mss != 0 {
                     let limit = mss as u16;
-                    return self.pass_on(fd, SocketOption::MaxSegment(limit), |config| {
-                        config.mss_limit_bytes = limit;
-                    });
+                    return self.pass_on(
+                        fd,
+                        SocketOption::Tcp(ConnectionOption::MaxSegment(limit)),
+                        |config| {
+                            config.mss_limit_bytes = limit;
+                        },
+                    );
                 }
             }
             TCP_NOTSENT_LOWAT => options.notsent_lowat = integer(value)? as u32,
@@ -183,7 +191,7 @@ impl World {
                 let millis = integer(value)?;
                 options.user_timeout_ms = millis;
                 let limit = Duration::from_millis(u64::try_from(millis).map_err(|_| EINVAL)?);
-                return self.pass_on(fd, SocketOption::UserTimeout(limit), |config| {
+                return self.pass_on(fd, SocketOption::Tcp(ConnectionOption::UserTimeout(limit)), |config| {
                     config.user_timeout = limit;
                 });
             }
@@ -196,7 +204,9 @@ impl World {
                     0 => TcpConfig::linux().fin_wait_2,
                     _ => Duration::from_secs(seconds.unsigned_abs().into()),
                 };
-                return self.pass_on(fd, SocketOption::FinWait2(limit), |config| config.fin_wait_2 = limit);
+                return self.pass_on(fd, SocketOption::Tcp(ConnectionOption::FinWait2(limit)), |config| {
+                    config.fin_wait_2 = limit
+                });
             }
             libc::TCP_SYNCNT => {
                 let count = integer(value)?;
@@ -205,16 +215,23 @@ impl World {
                 }
                 options.syn_retries = Some(count);
                 let retries = count as u8;
-                return self.pass_on(fd, SocketOption::SynRetries(retries), |config| {
-                    config.syn_retries = retries;
-                    // The kernel's undoubled time-outs are for its own count only.
-                    config.syn_linear_timeouts = 0;
-                });
+                return self.pass_on(
+                    fd,
+                    SocketOption::Tcp(ConnectionOption::SynRetries(retries)),
+                    |config| {
+                        config.syn_retries = retries;
+                        // The kernel's undoubled time-outs are for its own count only.
+                        config.syn_linear_timeouts = 0;
+                    },
+                );
             }
             libc::TCP_QUICKACK => {
                 let on = integer(value)?;
                 options.quick_acknowledgment = Some(on);
-                return self.set_on_connection(fd, SocketOption::QuickAcknowledgment(on != 0));
+                return self.set_on_connection(
+                    fd,
+                    SocketOption::Tcp(ConnectionOption::QuickAcknowledgment(on != 0)),
+                );
             }
             libc::TCP_DEFER_ACCEPT => {
                 let seconds = integer(value)?;
@@ -232,7 +249,7 @@ impl World {
                 let name = value.split(|&byte| byte == 0).next().unwrap_or_default();
                 let name = core::str::from_utf8(name).map_err(|_| EINVAL)?;
                 let choice = sysctl::congestion(name).ok_or(libc::ENOENT)?;
-                let option = SocketOption::Congestion(choice.clone());
+                let option = SocketOption::Tcp(ConnectionOption::Congestion(choice.clone()));
                 return self.pass_on(fd, option, |config| config.congestion = choice);
             }
             libc::TCP_KEEPIDLE | libc::TCP_KEEPINTVL | libc::TCP_KEEPCNT => {
@@ -289,7 +306,9 @@ impl World {
             _ => when.probes = count.min(127) as u8,
         }
         let when: Option<KeepAlive> = socket.options.keep_alive.then_some(when);
-        self.pass_on(fd, SocketOption::KeepAlive(when), |config| config.keep_alive = when)
+        self.pass_on(fd, SocketOption::Tcp(ConnectionOption::KeepAlive(when)), |config| {
+            config.keep_alive = when
+        })
     }
     /// Sets what a connection has no configuration of: on the one that there is, or on the one that will be.
     fn set_on_connection(&mut self, fd: c_int, option: SocketOption) -> Result<(), i32> {

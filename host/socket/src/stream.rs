@@ -228,15 +228,15 @@ impl Stream {
 
     /// Whether small segments are held while data is unacknowledged. Default: as configured.
     pub fn set_nagle(&self, on: bool) {
-        self.set(stack::SocketOption::Nagle(on));
+        self.set(stack::SocketOption::Tcp(stack::ConnectionOption::Nagle(on)));
     }
     /// Whether, and how, an idle peer is probed.
     pub fn set_keep_alive(&self, keep_alive: Option<KeepAlive>) {
-        self.set(stack::SocketOption::KeepAlive(keep_alive));
+        self.set(stack::SocketOption::Tcp(stack::ConnectionOption::KeepAlive(keep_alive)));
     }
     /// How long sent data may stay unacknowledged.
     pub fn set_user_timeout(&self, timeout: Duration) {
-        self.set(stack::SocketOption::UserTimeout(timeout));
+        self.set(stack::SocketOption::Tcp(stack::ConnectionOption::UserTimeout(timeout)));
     }
     /// `SO_SNDBUF` as Linux counts it, in buffers and not bytes: from now on writes are taken in units of half the
     /// peer's largest window, up to about twice `bytes`, and a waiting writer is woken when a third is free. Exact in
@@ -256,7 +256,7 @@ impl Stream {
 
     /// Whether what does not fill a segment is held back, until this is off again or 200 ms are over.
     pub fn set_cork(&self, on: bool) {
-        self.set(stack::SocketOption::Cork(on));
+        self.set(stack::SocketOption::Tcp(stack::ConnectionOption::Cork(on)));
     }
     /// Linger time (`SO_LINGER`), for which unsent data outlives the stream: `None` as long as needed, or a time after
     /// which the peer gets a reset. With zero, dropping the stream resets it.
@@ -265,15 +265,15 @@ impl Stream {
     }
     /// The congestion control algorithm.
     pub fn set_congestion(&self, choice: stack::CongestionChoice) {
-        self.set(stack::SocketOption::Congestion(choice));
+        self.set(stack::SocketOption::Tcp(stack::ConnectionOption::Congestion(choice)));
     }
     /// No segment leaves faster than this many bytes a second.
     pub fn set_max_pacing_rate(&self, bytes_per_second: Option<u64>) {
-        self.set(stack::SocketOption::MaxPacingRate(bytes_per_second));
+        self.set(stack::SocketOption::Tcp(stack::ConnectionOption::MaxPacingRate(bytes_per_second)));
     }
     /// The stream is writable only while fewer bytes than this wait that were never sent.
     pub fn set_not_sent_low_water(&self, bytes: Option<usize>) {
-        self.set(stack::SocketOption::NotSentLowWater(bytes));
+        self.set(stack::SocketOption::Tcp(stack::ConnectionOption::NotSentLowWater(bytes)));
     }
     /// The options as they stand, while the connection lives.
     pub fn options(&self) -> Result<stack::ConnectionOptions, stack::SocketError> {

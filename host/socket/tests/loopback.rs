@@ -13,8 +13,8 @@ use inhost_socket::{
     RemoteStream, StreamError, both, race,
 };
 use inhost_stack::{
-    CongestionChoice, ListenOptions, SendHow, SocketError, SocketOption, Stack, StackConfig, TcpConfig,
-    UdpOptions,
+    CongestionChoice, ConnectionOption, ListenOptions, SendHow, SocketError, SocketOption, Stack,
+    StackConfig, TcpConfig, UdpOptions,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -391,7 +391,7 @@ fn options_are_set_and_read_on_every_face() {
     let host = host();
     let listener = host.listen(here(7), ListenOptions::default()).unwrap();
     let timeout = Duration::from_secs(9);
-    listener.set_option(SocketOption::UserTimeout(timeout)).unwrap();
+    listener.set_option(SocketOption::Tcp(ConnectionOption::UserTimeout(timeout))).unwrap();
     assert_eq!(listener.options().unwrap().tcp.user_timeout, timeout);
     let outer = host.clone();
     let done = host.run_alone(async move {
@@ -411,7 +411,7 @@ fn options_are_set_and_read_on_every_face() {
         assert_eq!(called.queued().unwrap().readable_bytes, 4);
         // And the face that other threads have.
         let remote = called.into_remote();
-        remote.set_option(SocketOption::Nagle(false)).await.unwrap();
+        remote.set_option(SocketOption::Tcp(ConnectionOption::Nagle(false))).await.unwrap();
         assert!(!remote.options().await.unwrap().tcp.nagle);
         assert_eq!(remote.info().await.unwrap().received_bytes, 4);
         let wrong = remote.set_option(SocketOption::Backlog(1)).await;
@@ -743,7 +743,7 @@ fn taken_with_send_buffer(remote: bool) -> usize {
     let listener = host.listen(here(7), ListenOptions::default()).unwrap();
     listener.set_option(SocketOption::ReceiveBufferLimit(16_384)).unwrap();
     // With the timestamps, 4096 bytes.
-    listener.set_option(SocketOption::MaxSegment(4108)).unwrap();
+    listener.set_option(SocketOption::Tcp(ConnectionOption::MaxSegment(4108))).unwrap();
     let outer = host.clone();
     let done = host.run_alone(async move {
         let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;

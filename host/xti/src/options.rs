@@ -1,7 +1,7 @@
 //! Options, typed: `t_optmgmt` and what it negotiates.
 
 use inhost_base::Duration;
-use inhost_stack::SocketOption;
+use inhost_stack::{ConnectionOption, SocketOption};
 use inhost_tcp::{Config, KeepAlive};
 
 use crate::provider::Provider;
@@ -58,8 +58,8 @@ impl TransportOption {
     }
     pub(crate) fn of_socket(self) -> SocketOption {
         match self {
-            TransportOption::NoDelay(on) => SocketOption::Nagle(!on),
-            TransportOption::KeepAlive(how) => SocketOption::KeepAlive(how),
+            TransportOption::NoDelay(on) => SocketOption::Tcp(ConnectionOption::Nagle(!on)),
+            TransportOption::KeepAlive(how) => SocketOption::Tcp(ConnectionOption::KeepAlive(how)),
             TransportOption::SendBuffer(bytes) => SocketOption::SendBufferLimit(bytes),
             TransportOption::ReceiveBuffer(bytes) => SocketOption::ReceiveBufferLimit(bytes),
             TransportOption::Linger(time) => SocketOption::Linger(time),

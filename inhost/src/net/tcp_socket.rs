@@ -8,7 +8,9 @@ use std::time::Duration;
 use inhost_base::{Endpoint, LinkId};
 use inhost_socket::RemoteHost;
 use inhost_socket::errno::Errno;
-use inhost_stack::{ConnectOptions, KeepAlive, ListenOptions, Local, SocketOption, TcpConfig};
+use inhost_stack::{
+    ConnectOptions, ConnectionOption, KeepAlive, ListenOptions, Local, SocketOption, TcpConfig,
+};
 
 use super::tcp_listener::TcpListener;
 use super::tcp_stream::{self, TcpStream, own};
@@ -256,8 +258,8 @@ impl Settings {
     fn options(&self) -> Vec<SocketOption> {
         let keep_alive = |on: bool| on.then(KeepAlive::default);
         [
-            self.nodelay.map(|on| SocketOption::Nagle(!on)),
-            self.keepalive.map(|on| SocketOption::KeepAlive(keep_alive(on))),
+            self.nodelay.map(|on| SocketOption::Tcp(ConnectionOption::Nagle(!on))),
+            self.keepalive.map(|on| SocketOption::Tcp(ConnectionOption::KeepAlive(keep_alive(on)))),
             self.linger.map(|linger| SocketOption::Linger(linger.map(own))),
             self.send_buffer_bytes.map(SocketOption::SendBufferLimit),
             self.receive_buffer_bytes.map(SocketOption::ReceiveBufferLimit),

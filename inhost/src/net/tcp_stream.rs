@@ -13,7 +13,7 @@ use bytes::BufMut;
 use inhost_base::Endpoint;
 use inhost_socket::errno::Errno;
 use inhost_socket::{RemoteHost, RemoteStream, StreamError};
-use inhost_stack::{ConnectOptions, KeepAlive, SocketOption, TcpInfo};
+use inhost_stack::{ConnectOptions, ConnectionOption, KeepAlive, SocketOption, TcpInfo};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::ToSocketAddrs;
@@ -238,7 +238,7 @@ impl TcpStream {
     }
     /// Has small segments leave at once, or wait for the acknowledgment of what is out (Nagle's rule, the default).
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.set(SocketOption::Nagle(!nodelay), |shown| shown.nodelay = nodelay)
+        self.set(SocketOption::Tcp(ConnectionOption::Nagle(!nodelay)), |shown| shown.nodelay = nodelay)
     }
     /// Linger time (`SO_LINGER`).
     pub fn linger(&self) -> io::Result<Option<Duration>> {
@@ -259,7 +259,9 @@ impl TcpStream {
     }
     /// Acknowledges the next segments without delay (`TCP_QUICKACK`). It wears off.
     pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
-        self.set(SocketOption::QuickAcknowledgment(quickack), |shown| shown.quickack = quickack)
+        self.set(SocketOption::Tcp(ConnectionOption::QuickAcknowledgment(quickack)), |shown| {
+            shown.quickack = quickack
+        })
     }
     /// How an idle peer is probed; `None` if it is not. A method of its own, since there is no descriptor for `socket2`.
     pub fn keepalive(&self) -> io::Result<Option<KeepAlive>> {
@@ -267,7 +269,9 @@ impl TcpStream {
     }
     /// Has an idle peer probed (`SO_KEEPALIVE`, `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`).
     pub fn set_keepalive(&self, keepalive: Option<KeepAlive>) -> io::Result<()> {
-        self.set(SocketOption::KeepAlive(keepalive), |shown| shown.keepalive = keepalive)
+        self.set(SocketOption::Tcp(ConnectionOption::KeepAlive(keepalive)), |shown| {
+            shown.keepalive = keepalive
+        })
     }
     /// Hops that packets may take.
     pub fn ttl(&self) -> io::Result<u32> {

@@ -6,7 +6,7 @@ use crate::socket::{ConnectionOptions, SocketOption};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_tcp::Config;
+use inhost_tcp::{Config, ConnectionOption};
 
 /// A handshake that a reset ended counts among those in progress for so long: a spoofed SYN with a stolen cookie makes
 /// its victim send one (RFC 7413 §5.1).
@@ -103,20 +103,8 @@ impl Listener {
         let (options, inherited) = (&mut self.options, &mut self.inherited);
         let tcp = Arc::make_mut(&mut inherited.tcp);
         match option {
-            SocketOption::Nagle(on) => tcp.nagle = on,
-            SocketOption::KeepAlive(when) => tcp.keep_alive = when,
-            SocketOption::UserTimeout(limit) => tcp.user_timeout = limit,
-            SocketOption::FinWait2(limit) => tcp.fin_wait_2 = limit,
-            SocketOption::SendBufferLimit(bytes) => tcp.send_buffer_limit_bytes = bytes,
-            SocketOption::ReceiveBufferLimit(bytes) => tcp.receive_buffer_limit_bytes = bytes,
-            SocketOption::NotSentLowWater(bytes) => {
-                tcp.not_sent_low_water_bytes = bytes.unwrap_or(usize::MAX)
-            }
-            SocketOption::AcknowledgmentDelay(delay) => tcp.acknowledgment_delay = delay,
-            SocketOption::Congestion(choice) => tcp.congestion = choice,
-            SocketOption::MaxPacingRate(rate) => tcp.max_pacing_rate_bytes_per_second = rate,
-            SocketOption::MaxSegment(bytes) => tcp.mss_limit_bytes = bytes,
-            SocketOption::SynRetries(retries) => tcp.syn_answer_retries = retries,
+            // Its connections answer SYNs.
+            SocketOption::Tcp(ConnectionOption::SynRetries(retries)) => tcp.syn_answer_retries = retries,
             SocketOption::Linger(linger) => inherited.linger = linger,
             SocketOption::DifferentiatedServices(bits) => inherited.differentiated_services = bits,
             SocketOption::HopLimit(limit) => inherited.hop_limit = limit,
@@ -125,10 +113,10 @@ impl Listener {
             SocketOption::DeferAccept(timeout) => options.defer_accept = timeout,
             SocketOption::FastOpenQueue(count) => options.fast_open_queue = count,
             SocketOption::SynCookies(when) => options.syn_cookies = when,
-            SocketOption::Cork(_)
-            | SocketOption::QuickAcknowledgment(_)
-            | SocketOption::Broadcast(_)
-            | SocketOption::ReportUnconnectedErrors(_) => return Err(SocketError::WrongKind),
+            option => {
+                let option = option.of_connection().filter(|option| option.configure(tcp));
+                return option.map(drop).ok_or(SocketError::WrongKind);
+            }
         }
         Ok(())
     }

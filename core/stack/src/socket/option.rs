@@ -3,29 +3,15 @@
 use crate::options::SynCookies;
 use alloc::sync::Arc;
 use inhost_base::Duration;
-use inhost_tcp::{Config, CongestionChoice, ConnectionOption, KeepAlive};
+use inhost_tcp::{Config, ConnectionOption};
 
 /// An option of a socket, with its new value. Those of connections can be set on a listener, too: the connections that
 /// it takes from then on begin with them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SocketOption {
-    /// Connections: hold small segments back while data is unacknowledged.
-    // spec: RFC9293 MUST-17
-    Nagle(bool),
-    /// Connections: hold back what does not fill a segment, until this is off again or
-    /// [`inhost_tcp::Config::aggregation_delay`] is over.
-    Cork(bool),
-    /// Connections: acknowledge the next segments without delay. It wears off.
-    QuickAcknowledgment(bool),
-    /// Connections: probe an idle peer.
-    // spec: RFC9293 MUST-24
-    KeepAlive(Option<KeepAlive>),
-    /// Connections: how long data may stay unacknowledged.
-    // spec: RFC9293 MUST-21
-    UserTimeout(Duration),
-    /// Connections: how long FIN-WAIT-2 lasts once the application has let go, or reads no more.
-    FinWait2(Duration),
+    /// Connections: one of TCP's.
+    Tcp(ConnectionOption),
     /// Connections: linger time, for which unsent data outlives the socket (SO_LINGER). `None`: as long as needed. With
     /// a time, the connection is reset when it is over; with zero, closing resets at once.
     Linger(Option<Duration>),
@@ -33,18 +19,6 @@ pub enum SocketOption {
     SendBufferLimit(usize),
     /// Connections, UDP: the limit on what waits to be received.
     ReceiveBufferLimit(usize),
-    /// Connections: be writable only while fewer bytes than this wait that were never sent; `None` for no such limit.
-    NotSentLowWater(Option<usize>),
-    /// Connections: the longest wait before data is acknowledged.
-    AcknowledgmentDelay(Duration),
-    /// Connections: the congestion control algorithm.
-    Congestion(CongestionChoice),
-    /// Connections: no segment leaves faster than this many bytes a second; `None` for no limit of its own.
-    MaxPacingRate(Option<u64>),
-    /// Connections: the largest payload of a segment; before the handshake also the largest that is asked for.
-    MaxSegment(u16),
-    /// Connections: retransmissions of the SYN before the call is given up.
-    SynRetries(u8),
     /// Connections, UDP: differentiated services, six bits; it may change at any time.
     // spec: RFC9293 MUST-48
     // spec: RFC9293 SHLD-21
@@ -67,26 +41,20 @@ pub enum SocketOption {
     ReportUnconnectedErrors(bool),
 }
 
+impl From<ConnectionOption> for SocketOption {
+    fn from(option: ConnectionOption) -> Self {
+        SocketOption::Tcp(option)
+    }
+}
 impl SocketOption {
     /// The option of TCP that this is, if it is one.
     pub(crate) fn of_connection(self) -> Option<ConnectionOption> {
-        Some(match self {
-            SocketOption::Nagle(on) => ConnectionOption::Nagle(on),
-            SocketOption::Cork(on) => ConnectionOption::Cork(on),
-            SocketOption::QuickAcknowledgment(on) => ConnectionOption::QuickAcknowledgment(on),
-            SocketOption::KeepAlive(when) => ConnectionOption::KeepAlive(when),
-            SocketOption::UserTimeout(timeout) => ConnectionOption::UserTimeout(timeout),
-            SocketOption::FinWait2(wait) => ConnectionOption::FinWait2(wait),
-            SocketOption::SendBufferLimit(bytes) => ConnectionOption::SendBufferLimit(bytes),
-            SocketOption::ReceiveBufferLimit(bytes) => ConnectionOption::ReceiveBufferLimit(bytes),
-            SocketOption::NotSentLowWater(bytes) => ConnectionOption::NotSentLowWater(bytes),
-            SocketOption::AcknowledgmentDelay(delay) => ConnectionOption::AcknowledgmentDelay(delay),
-            SocketOption::Congestion(choice) => ConnectionOption::Congestion(choice),
-            SocketOption::MaxPacingRate(rate) => ConnectionOption::MaxPacingRate(rate),
-            SocketOption::MaxSegment(bytes) => ConnectionOption::MaxSegment(bytes),
-            SocketOption::SynRetries(retries) => ConnectionOption::SynRetries(retries),
-            _ => return None,
-        })
+        match self {
+            SocketOption::Tcp(option) => Some(option),
+            SocketOption::SendBufferLimit(bytes) => Some(ConnectionOption::SendBufferLimit(bytes)),
+            SocketOption::ReceiveBufferLimit(bytes) => Some(ConnectionOption::ReceiveBufferLimit(bytes)),
+            _ => None,
+        }
     }
 }
 

@@ -31,7 +31,7 @@ const HEADER_BYTES: usize = 8 + 4 + 8 + 8 + 8;
 pub enum FreezeError {
     /// A connection, a listener or the configuration has congestion control of its own
     /// ([`crate::CongestionChoice::custom`]), whose state only its author knows. Choose another first, with
-    /// [`crate::SocketOption::Congestion`].
+    /// [`inhost_tcp::ConnectionOption::Congestion`].
     #[error("custom congestion control cannot be frozen")]
     CustomCongestion,
 }

@@ -5,7 +5,7 @@ use inhost_base::{Duration, Instant};
 use inhost_event::Ignore;
 use inhost_stack::{
     Acknowledged, CongestionAlgorithm, CongestionChoice, CongestionController, CongestionWindow,
-    ConnectOptions, Medium, SocketOption, StackConfig, TcpConfig, TcpInfo, TcpSocketId,
+    ConnectOptions, ConnectionOption, Medium, SocketOption, StackConfig, TcpConfig, TcpInfo, TcpSocketId,
 };
 use std::sync::Arc;
 
@@ -109,7 +109,9 @@ fn one_connection_has_a_control_of_its_own_and_another_goes_on_by_it() {
     let info = tcp_info(&net, changed);
     assert_eq!(info.congestion_control, "cubic");
 
-    let option = SocketOption::Congestion(CongestionChoice::custom(|| FixedWindow { bytes: 40_000 }));
+    let option = SocketOption::Tcp(ConnectionOption::Congestion(CongestionChoice::custom(|| FixedWindow {
+        bytes: 40_000,
+    })));
     net.stacks[0].set_option(changed, option, net.now, &mut Ignore).unwrap();
     let took = round_trips(&mut net, (changed, called), 40_000, false);
     assert!((10..=12).contains(&took), "{took} round trips");

@@ -5,8 +5,9 @@ use crate::common::transfer::Transfer;
 use crate::common::{Faults, LINK, Net, endpoint, ignore};
 use inhost_base::{Duration, Instant};
 use inhost_stack::{
-    Acknowledged, CongestionChoice, CongestionController, CongestionWindow, ConnectOptions, FreezeError,
-    Medium, ProbeMethod, Readiness, SocketOption, Stack, StackConfig, TcpState, ThawError, UdpOptions,
+    Acknowledged, CongestionChoice, CongestionController, CongestionWindow, ConnectOptions, ConnectionOption,
+    FreezeError, Medium, ProbeMethod, Readiness, SocketOption, Stack, StackConfig, TcpState, ThawError,
+    UdpOptions,
 };
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -159,10 +160,10 @@ fn custom_congestion_control_is_refused_until_another_is_chosen() {
     let mut net = Net::new(3);
     let (caller, _) = net.connected(23);
     let now = net.now;
-    let custom = SocketOption::Congestion(CongestionChoice::custom(|| Fixed));
+    let custom = SocketOption::Tcp(ConnectionOption::Congestion(CongestionChoice::custom(|| Fixed)));
     net.stacks[0].set_option(caller, custom, now, &mut ignore()).unwrap();
     assert_eq!(net.stacks[0].freeze(), Err(FreezeError::CustomCongestion));
-    let cubic = SocketOption::Congestion(CongestionChoice::Cubic);
+    let cubic = SocketOption::Tcp(ConnectionOption::Congestion(CongestionChoice::Cubic));
     net.stacks[0].set_option(caller, cubic, now, &mut ignore()).unwrap();
     assert!(net.stacks[0].freeze().is_ok());
     let mut config = StackConfig::default();

@@ -6,8 +6,8 @@ use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full};
 use inhost_event::{Ended, Event, Ignore, Mask, Recorded, TcpState};
 use inhost_stack::{
-    AnySocketId, ConnectOptions, KeepAlive, ListenOptions, Medium, Readiness, SocketId, SocketKind,
-    SocketOption, Stack, StackConfig, StreamError, TcpSocketId,
+    AnySocketId, ConnectOptions, ConnectionOption, KeepAlive, ListenOptions, Medium, Readiness, SocketId,
+    SocketKind, SocketOption, Stack, StackConfig, StreamError, TcpSocketId,
 };
 use std::collections::HashMap;
 
@@ -215,7 +215,7 @@ fn a_sleep_far_beyond_the_user_timeout_ends_no_connection() {
         for host in 0..2 {
             let socket = [caller, called][host];
             let keep_alive = KeepAlive { idle: Duration::from_secs(60), ..KeepAlive::default() };
-            let option = SocketOption::KeepAlive(Some(keep_alive));
+            let option = SocketOption::Tcp(ConnectionOption::KeepAlive(Some(keep_alive)));
             net.stacks[host].set_option(socket, option, net.now, &mut Ignore).unwrap();
         }
         for (night, lost) in [1000, 0, 1000].into_iter().enumerate() {

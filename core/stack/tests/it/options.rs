@@ -6,8 +6,8 @@ use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_event::{Ignore, TcpState};
 use inhost_stack::StackConfig;
 use inhost_stack::{
-    CongestionChoice, ListenOptions, ListenerId, Queued, Readiness, SocketError, SocketId, SocketOption,
-    TcpSocketId,
+    CongestionChoice, ConnectionOption, ListenOptions, ListenerId, Queued, Readiness, SocketError, SocketId,
+    SocketOption, TcpSocketId,
 };
 use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::tcp::Flags;
@@ -142,23 +142,35 @@ fn connections_begin_with_what_their_listener_was_asked_for() {
     let listener = listen(&mut host, ListenOptions::default());
     let timeout = Duration::from_secs(9);
     for option in [
-        SocketOption::Nagle(false),
-        SocketOption::UserTimeout(timeout),
-        SocketOption::Congestion(CongestionChoice::NewReno),
+        SocketOption::Tcp(ConnectionOption::Nagle(false)),
+        SocketOption::Tcp(ConnectionOption::UserTimeout(timeout)),
+        SocketOption::Tcp(ConnectionOption::Congestion(CongestionChoice::NewReno)),
         SocketOption::Linger(Some(timeout)),
         SocketOption::DifferentiatedServices(46),
         SocketOption::HopLimit(Some(7)),
         SocketOption::DontFragment(false),
-        SocketOption::MaxSegment(900),
+        SocketOption::Tcp(ConnectionOption::MaxSegment(900)),
+        SocketOption::SendBufferLimit(10_000),
     ] {
         set(&mut host, listener, option);
     }
-    let wrong = host.stack.set_option(listener, SocketOption::Cork(true), host.now, &mut Ignore);
+    let wrong = host.stack.set_option(
+        listener,
+        SocketOption::Tcp(ConnectionOption::Cork(true)),
+        host.now,
+        &mut Ignore,
+    );
     assert_eq!(wrong, Err(SocketError::WrongKind));
     call(&mut host, 1);
     let socket = accepted(&mut host, listener).unwrap();
     let options = host.stack.options(socket).unwrap();
     assert_eq!((options.tcp.nagle, options.tcp.user_timeout), (false, timeout));
+    // A buffer begins with no more than its limit.
+    assert_eq!(
+        host.stack.instruments().info(socket, host.now).unwrap().tcp.unwrap().send_buffer_bytes,
+        10_000
+    );
+    assert_eq!(options.tcp.send_buffer_initial_bytes, 10_000);
     assert_eq!((options.linger, options.differentiated_services), (Some(timeout), 46));
     assert_eq!((options.hop_limit, options.dont_fragment), (Some(7), false));
     let info = host.stack.instruments().info(socket, host.now).unwrap().tcp.unwrap();
@@ -170,7 +182,7 @@ fn connections_begin_with_what_their_listener_was_asked_for() {
     assert_eq!((ip.time_to_live(), ip.dont_fragment()), (7, false));
     // Set on the connection itself, too, and readable there.
     set(&mut host, socket, SocketOption::DontFragment(true));
-    set(&mut host, socket, SocketOption::Cork(true));
+    set(&mut host, socket, SocketOption::Tcp(ConnectionOption::Cork(true)));
     let options = host.stack.options(socket).unwrap();
     assert!(options.dont_fragment && options.cork);
 }

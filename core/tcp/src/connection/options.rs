@@ -1,7 +1,7 @@
 //! Options that the application can change while a connection lives.
 
 use crate::config::KeepAlive;
-use crate::{CongestionChoice, Connection, Environment};
+use crate::{Config, CongestionChoice, Connection, Environment};
 use inhost_base::Duration;
 use inhost_event::TcpState;
 
@@ -44,67 +44,63 @@ pub enum ConnectionOption {
     SynRetries(u8),
 }
 
+impl ConnectionOption {
+    /// Changes the setting that it is about; false where it is of one connection alone, and has none.
+    pub fn configure(&self, config: &mut Config) -> bool {
+        match self {
+            ConnectionOption::Nagle(on) => config.nagle = *on,
+            ConnectionOption::Cork(_) | ConnectionOption::QuickAcknowledgment(_) => return false,
+            ConnectionOption::KeepAlive(when) => config.keep_alive = *when,
+            ConnectionOption::UserTimeout(timeout) => config.user_timeout = *timeout,
+            ConnectionOption::FinWait2(wait) => config.fin_wait_2 = *wait,
+            ConnectionOption::SendBufferLimit(bytes) => {
+                (config.send_buffer_limit_bytes, config.send_buffer_initial_bytes) = (*bytes, *bytes);
+            }
+            ConnectionOption::ReceiveBufferLimit(bytes) => {
+                (config.receive_buffer_limit_bytes, config.receive_buffer_initial_bytes) = (*bytes, *bytes);
+            }
+            ConnectionOption::NotSentLowWater(bytes) => {
+                config.not_sent_low_water_bytes = bytes.unwrap_or(usize::MAX);
+            }
+            ConnectionOption::AcknowledgmentDelay(delay) => config.acknowledgment_delay = *delay,
+            ConnectionOption::Congestion(choice) => config.congestion = choice.clone(),
+            ConnectionOption::MaxPacingRate(rate) => config.max_pacing_rate_bytes_per_second = *rate,
+            ConnectionOption::MaxSegment(bytes) => config.mss_limit_bytes = *bytes,
+            ConnectionOption::SynRetries(retries) => config.syn_retries = *retries,
+        }
+        true
+    }
+}
+
 impl Connection {
     /// Changes an option.
     pub fn set(&mut self, option: ConnectionOption, env: &mut Environment<'_>) {
         match option {
-            ConnectionOption::Nagle(on) => {
-                self.common.config_mut().nagle = on;
-                if !on {
-                    self.sender.override_nagle();
-                }
-            }
-            ConnectionOption::Cork(on) => {
-                self.sender.cork(on);
-                if !on {
-                    return self.push(env);
-                }
-            }
+            ConnectionOption::Cork(on) => self.sender.cork(on),
             ConnectionOption::QuickAcknowledgment(on) => self.receiver.set_ack_timing(&self.common, on),
-            ConnectionOption::KeepAlive(keep_alive) => {
-                self.sender.probe_anew();
-                self.common.config_mut().keep_alive = keep_alive;
+            _ => {
+                option.configure(self.common.config_mut());
             }
-            ConnectionOption::UserTimeout(timeout) => {
-                self.common.config_mut().user_timeout = timeout;
-                if self.sender.timer().is_set() {
-                    self.sender.arm_timer(&self.common, env.now());
-                }
+        }
+        match option {
+            ConnectionOption::Nagle(false) => self.sender.override_nagle(),
+            ConnectionOption::Cork(false) => return self.push(env),
+            ConnectionOption::KeepAlive(_) => self.sender.probe_anew(),
+            ConnectionOption::UserTimeout(_) if self.sender.timer().is_set() => {
+                self.sender.arm_timer(&self.common, env.now());
             }
-            ConnectionOption::FinWait2(fin_wait_2) => {
-                self.common.config_mut().fin_wait_2 = fin_wait_2;
-                if self.common.state() == TcpState::FinWait2 && self.common.linger_at().is_set() {
-                    self.common.linger_until(env.now() + fin_wait_2);
-                }
+            ConnectionOption::FinWait2(fin_wait_2)
+                if self.common.state() == TcpState::FinWait2 && self.common.linger_at().is_set() =>
+            {
+                self.common.linger_until(env.now() + fin_wait_2);
             }
-            ConnectionOption::SendBufferLimit(bytes) => {
-                let config = self.common.config_mut();
-                (config.send_buffer_limit_bytes, config.send_buffer_initial_bytes) = (bytes, bytes);
-            }
-            ConnectionOption::ReceiveBufferLimit(bytes) => {
-                let config = self.common.config_mut();
-                (config.receive_buffer_limit_bytes, config.receive_buffer_initial_bytes) = (bytes, bytes);
-                self.receiver.consider_window_update(&self.common);
-            }
-            ConnectionOption::NotSentLowWater(bytes) => {
-                self.common.config_mut().not_sent_low_water_bytes = bytes.unwrap_or(usize::MAX);
-            }
-            ConnectionOption::AcknowledgmentDelay(delay) => {
-                self.common.config_mut().acknowledgment_delay = delay
-            }
-            ConnectionOption::Congestion(choice) => {
-                self.sender.choose_congestion(&choice);
-                self.common.config_mut().congestion = choice;
-            }
-            ConnectionOption::MaxPacingRate(bytes_per_second) => {
-                self.common.config_mut().max_pacing_rate_bytes_per_second = bytes_per_second;
-            }
+            ConnectionOption::ReceiveBufferLimit(_) => self.receiver.consider_window_update(&self.common),
+            ConnectionOption::Congestion(choice) => self.sender.choose_congestion(&choice),
             ConnectionOption::MaxSegment(bytes) => {
-                self.common.config_mut().mss_limit_bytes = bytes;
                 let least = self.common.path_mss().min(bytes);
                 return self.set_path_mtu_mss(least, env);
             }
-            ConnectionOption::SynRetries(retries) => self.common.config_mut().syn_retries = retries,
+            _ => {}
         }
         self.update(env);
     }

@@ -8,7 +8,9 @@ use inhost_socket::errno::Errno;
 use inhost_socket::{
     Host, Listener, RemoteHost, RemoteListener, RemoteStream, RemoteUdpSocket, Stream, UdpSocket,
 };
-use inhost_stack::{CongestionChoice, ListenOptions, SendDatagrams, SocketOption, UdpOptions};
+use inhost_stack::{
+    CongestionChoice, ConnectionOption, ListenOptions, SendDatagrams, SocketOption, UdpOptions,
+};
 use inhost_tcp::Info;
 
 use super::{Face, Processor, SocketOptions, StreamFigures};
@@ -52,10 +54,10 @@ fn socket_options(options: &SocketOptions, is_stream: bool) -> io::Result<Vec<So
     }
     if is_stream {
         if options.no_delay {
-            list.push(SocketOption::Nagle(false));
+            list.push(SocketOption::Tcp(ConnectionOption::Nagle(false)));
         }
         if let Some(name) = &options.congestion {
-            list.push(SocketOption::Congestion(congestion(name)?));
+            list.push(SocketOption::Tcp(ConnectionOption::Congestion(congestion(name)?)));
         }
     }
     Ok(list)

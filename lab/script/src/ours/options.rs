@@ -5,8 +5,8 @@ use crate::side::Came;
 use inhost_base::{Duration, Instant};
 use inhost_event::Ignore;
 use inhost_stack::{
-    ConnectOptions, FastOpenCall, InterfaceConfig, IpConfig, ListenOptions, SocketId, SocketOption, Stack,
-    StackConfig, SynCookies, UdpOptions,
+    ConnectOptions, ConnectionOption, FastOpenCall, InterfaceConfig, IpConfig, ListenOptions, SocketId,
+    SocketOption, Stack, StackConfig, SynCookies, UdpOptions,
 };
 use inhost_tcp::{Config, CongestionChoice, EcnMode, KeepAlive, PathMtuProbing};
 
@@ -135,22 +135,22 @@ pub(super) fn in_use(
     now: Instant,
 ) -> Result<Came, String> {
     let option = match name {
-        "nagle" => SocketOption::Nagle(switch(value)?),
-        "keep-alive" => SocketOption::KeepAlive(keep_alive(value)?),
-        "user-timeout" => SocketOption::UserTimeout(time(value)?),
-        "fin-wait-2" => SocketOption::FinWait2(time(value)?),
+        "nagle" => SocketOption::Tcp(ConnectionOption::Nagle(switch(value)?)),
+        "keep-alive" => SocketOption::Tcp(ConnectionOption::KeepAlive(keep_alive(value)?)),
+        "user-timeout" => SocketOption::Tcp(ConnectionOption::UserTimeout(time(value)?)),
+        "fin-wait-2" => SocketOption::Tcp(ConnectionOption::FinWait2(time(value)?)),
         "send-buffer" => SocketOption::SendBufferLimit(number(value)?),
         "receive-buffer" => SocketOption::ReceiveBufferLimit(number(value)?),
-        "acknowledgment-delay" => SocketOption::AcknowledgmentDelay(time(value)?),
-        "cork" => SocketOption::Cork(switch(value)?),
-        "quick-acknowledgment" => SocketOption::QuickAcknowledgment(switch(value)?),
-        "not-sent-low-water" => SocketOption::NotSentLowWater(Some(number(value)?)),
+        "acknowledgment-delay" => SocketOption::Tcp(ConnectionOption::AcknowledgmentDelay(time(value)?)),
+        "cork" => SocketOption::Tcp(ConnectionOption::Cork(switch(value)?)),
+        "quick-acknowledgment" => SocketOption::Tcp(ConnectionOption::QuickAcknowledgment(switch(value)?)),
+        "not-sent-low-water" => SocketOption::Tcp(ConnectionOption::NotSentLowWater(Some(number(value)?))),
         "linger" => SocketOption::Linger(time_or_off(value)?),
         "defer-accept" => SocketOption::DeferAccept(time_or_off(value)?),
-        "mss" => SocketOption::MaxSegment(number(value)?),
-        "congestion" => SocketOption::Congestion(congestion(value)?),
-        "pacing-rate" => SocketOption::MaxPacingRate(Some(number(value)?)),
-        "syn-retries" => SocketOption::SynRetries(number(value)?),
+        "mss" => SocketOption::Tcp(ConnectionOption::MaxSegment(number(value)?)),
+        "congestion" => SocketOption::Tcp(ConnectionOption::Congestion(congestion(value)?)),
+        "pacing-rate" => SocketOption::Tcp(ConnectionOption::MaxPacingRate(Some(number(value)?))),
+        "syn-retries" => SocketOption::Tcp(ConnectionOption::SynRetries(number(value)?)),
         "hop-limit" => SocketOption::HopLimit(Some(number(value)?)),
         "differentiated-services" => SocketOption::DifferentiatedServices(number(value)?),
         "dont-fragment" => SocketOption::DontFragment(switch(value)?),
