@@ -202,9 +202,6 @@ impl Sender {
         let small = self.buffers.as_ref().and_then(|buffers| buffers.last_small);
         small.is_none_or(|end| end <= self.space.unacknowledged())
     }
-}
-
-impl Sender {
     /// Linux holds back data with MSG_MORE only during that call: the next acknowledgment sends it.
     #[inline]
     pub fn release_held_writes(&mut self, common: &Common) {

@@ -94,7 +94,7 @@ impl Sender {
         env: &mut Environment<'_>,
     ) -> Option<ConnectionError> {
         let now = env.now();
-        self.progress_at = self.progress_at + slept_since(self.timer.instant(), now);
+        self.progress_at += slept_since(self.timer.instant(), now);
         let refused = self.flags.contains(SenderFlags::LINK_REFUSED);
         self.flags.remove(SenderFlags::BLOCKED);
         if refused && !self.space.has_outstanding() {

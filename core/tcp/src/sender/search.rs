@@ -113,9 +113,6 @@ impl Sender {
         let enough = payload + 3 * full_bytes;
         (payload > full_bytes && unsent.min(usable) >= enough && room >= payload).then_some(payload)
     }
-}
-
-impl Sender {
     /// Repeated timeouts indicate an MTU black hole. They alone decide, full segment or not, because a search that leaves
     /// the size unchanged is useless.
     // spec: RFC4821 7.7-1, 7.7-2
