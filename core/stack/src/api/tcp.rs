@@ -56,14 +56,14 @@ impl<'a> TcpSockets<'a> {
             return Err(ConnectError::TooManySockets);
         }
         let asked = local.port;
-        let (port, name_hash) = match asked {
+        let chosen = match asked {
             0 => {
                 let chosen = sockets.choose_tcp_port(path.source, remote, env.resources().random_mut());
-                let (port, hash) = chosen.ok_or(ConnectError::NoPort)?;
-                (port, Some(hash))
+                chosen.map(|(port, hash)| (port, Some(hash)))
             }
-            port => (port, None),
+            port => Some((port, None)),
         };
+        let (port, name_hash) = chosen.ok_or(ConnectError::NoPort)?;
         let local = Endpoint { address: path.source, port };
         let name = &Name::tcp(local, remote);
         // Loopback traffic never crosses to another shard.
@@ -86,7 +86,7 @@ impl<'a> TcpSockets<'a> {
         }
         let config = own.as_ref().unwrap_or(sockets.tcp_config());
         let connection = Connection::connect(config, open, &mut env.tcp(key.key()));
-        let flow = TcpSocket::new(connection, &path, name, None, flags);
+        let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
         let key = sockets.add_flow(flow, name_hash, env.pool()).ok_or(ConnectError::TooManySockets)?;
         sockets.set_route(key, source_route);
         env.counters().connections_opened += 1;

@@ -1,6 +1,7 @@
 //! The life of TCP connections: rules over the sockets and what they stand upon.
 
 mod close;
+mod cookie_answer;
 mod handshake;
 mod outcome;
 mod pressure;

@@ -108,7 +108,7 @@ impl Sockets {
         known: Option<NameHash>,
         pool: &mut Pool,
     ) -> Option<TcpSocketId> {
-        let id = self.insert_tcp(flow)?;
+        let id = self.insert_tcp(flow, pool)?;
         if !self.list_tcp(id, known) {
             if let Some(flow) = self.tcp_mut(id) {
                 flow.connection_mut().clear(pool);

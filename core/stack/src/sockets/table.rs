@@ -9,6 +9,7 @@ use crate::socket::{
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
+use inhost_buf::Pool;
 
 /// Access to the sockets of one kind.
 macro_rules! typed_access {
@@ -97,12 +98,21 @@ impl Sockets {
     pub(crate) fn any_mut(&mut self, socket: SocketId) -> Option<&mut Socket> {
         self.slab.at_mut(socket.0)
     }
-    /// Adds a connection, where [`Sockets::next_tcp_id`] gave an identifier for it.
+
+    /// Adds a connection; when the table is full its memory goes back to `pool`.
     #[inline(always)]
-    pub(super) fn insert_tcp(&mut self, flow: TcpSocket) -> Option<TcpSocketId> {
-        let key = self.slab.insert(Socket::Tcp(flow)).ok()?;
-        self.connections += 1;
-        Some(TcpSocketId::of(key))
+    pub(super) fn insert_tcp(&mut self, flow: TcpSocket, pool: &mut Pool) -> Option<TcpSocketId> {
+        match self.slab.insert(Socket::Tcp(flow)) {
+            Ok(key) => {
+                self.connections += 1;
+                Some(TcpSocketId::of(key))
+            }
+            Err(Socket::Tcp(mut flow)) => {
+                flow.connection_mut().clear(pool);
+                None
+            }
+            Err(_) => None,
+        }
     }
     /// Adds a socket that holds no memory yet; `None` when the table is full.
     pub(super) fn insert(&mut self, socket: Socket) -> Option<SocketId> {

@@ -80,7 +80,8 @@ impl TcpSocket {
     pub(crate) fn new(
         connection: Connection,
         path: &Path,
-        name: &Name,
+        local_port: u16,
+        remote_port: u16,
         listener: Option<ListenerId>,
         flags: TcpSocketFlags,
     ) -> TcpSocket {
@@ -92,8 +93,8 @@ impl TcpSocket {
             name_hash: NameHash::default(),
             listener: listener.map_or(Key::from_bits(0), ListenerId::key),
             generation,
-            local_port: name.local.port,
-            remote_port: name.remote.port,
+            local_port,
+            remote_port,
             link,
             mtu_bytes,
             addresses: Addresses::new(source, destination, next_hop),
