@@ -29,7 +29,7 @@ const FLOORS: &[&[&str]] = &[
 ];
 
 /// What the core may use that others wrote: nothing that knows an operating system, a clock or a thread.
-const CORE_MAY_USE: &[&str] = &["bitflags", "bytes", "hashbrown", "rand_chacha", "siphasher"];
+const CORE_MAY_USE: &[&str] = &["bitflags", "bytes", "hashbrown", "rand_chacha", "siphasher", "thiserror"];
 
 /// What it may use besides for the feature `freeze` alone, as optional dependencies: the state of a stack as bytes. The
 /// format is the stack's own business.

@@ -118,16 +118,17 @@ fn scoreboard(records: &Value, now_ns: u64) -> Vec<String> {
     all.map(item).collect()
 }
 
-/// What is on, and what has a value.
+/// What is on, and what has a value: where it differs from the RFCs.
 fn policy(policy: &Value) -> Vec<String> {
     let all = policy.as_object().into_iter().flatten();
     let chosen = all.filter(|(_, of)| !matches!(of, Value::Bool(false) | Value::Null));
-    chosen
+    let chosen: Vec<String> = chosen
         .map(|(field, of)| match of {
             Value::Bool(true) => field.replace('_', " "),
             _ => format!("{} {}", field.replace('_', " "), text_of(of)),
         })
-        .collect()
+        .collect();
+    if chosen.is_empty() { vec!["as the RFCs say".to_owned()] } else { chosen }
 }
 
 fn ledger(spent: &Value) -> Vec<String> {
