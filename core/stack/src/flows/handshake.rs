@@ -32,10 +32,9 @@ pub(crate) struct IncomingSyn<'a> {
 }
 
 impl IncomingSyn<'_> {
-    /// Our end and theirs.
     /// A segment for a listener (RFC 9293 §3.10.7.2).
     pub(crate) fn input(
-        &self,
+        self,
         sockets: &mut Sockets,
         packet: &mut Packet,
         env: &mut Environment<'_>,

@@ -75,7 +75,7 @@ impl Reception<'_> {
         }
         result
     }
-    /// The socket that takes what `remote` sends to `local`.
+    /// The socket that takes what the remote end of `name` sends to its local one.
     fn find_udp(&mut self, link: LinkId, name: &Name) -> Option<UdpSocketId> {
         if let Some(key) = self.sockets.find_connected_udp(name) {
             return Some(key);
@@ -84,7 +84,7 @@ impl Reception<'_> {
         // A connected socket receives only from its peer.
         self.sockets.udp(key).is_some_and(|udp| udp.remote().is_none()).then_some(key)
     }
-    /// The UDP socket that is bound to `local`.
+    /// The UDP socket that is bound to the local end of `name`.
     fn find_bound(&mut self, link: LinkId, name: &Name) -> Option<UdpSocketId> {
         match self.sockets.find_binding(self.env.paths(), link, name)? {
             AnySocketId::Udp(id) => Some(id),

@@ -41,11 +41,6 @@ pub enum SocketOption {
     ReportUnconnectedErrors(bool),
 }
 
-impl From<ConnectionOption> for SocketOption {
-    fn from(option: ConnectionOption) -> Self {
-        SocketOption::Tcp(option)
-    }
-}
 impl SocketOption {
     /// The option of TCP that this is, if it is one.
     pub(crate) fn of_connection(self) -> Option<ConnectionOption> {

@@ -1,9 +1,10 @@
 //! Delayed acknowledgments (RFC 9293 §3.8.6.3, RFC 5681 §4.2), with a fixed delay or an adaptive one.
 //!
-//! With [`Policy::adaptive_delayed_acks`](crate::Policy::adaptive_delayed_acks) the first segments of a connection, and those after an idle period, are
-//! acknowledged at once (quick-ACK mode), because the peer is in slow start and counts acknowledgments. After that an
-//! acknowledgment waits about as long as the time between segments, so that it covers the next one, too. If the application
-//! answers within that time, the connection is interactive, and acknowledgments travel with the answers.
+//! With [`Policy::adaptive_delayed_acks`](crate::Policy::adaptive_delayed_acks) the first segments of a connection, and those
+//! after an idle period, are acknowledged at once (quick-ACK mode), because the peer is in slow start and counts
+//! acknowledgments. After that an acknowledgment waits about as long as the time between segments, so that it covers the
+//! next one, too. If the application answers within that time, the connection is interactive, and acknowledgments travel with
+//! the answers.
 
 use super::Receiver;
 use crate::arrival::{Arrival, Coming};

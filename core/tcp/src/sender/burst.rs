@@ -1,9 +1,9 @@
 //! Where a segment ends before it is full, and which bear PSH.
 //!
-//! With [`Policy::pushes_writes_and_bursts`](crate::Policy::pushes_writes_and_bursts) new data leaves in bursts of several segments: as much as leaves within a
-//! millisecond at the pacing rate, two segments at least. The last of a burst of more than one has PSH, so that a receiver
-//! that joins segments knows where to stop; besides, the end of a write has it, and the end of a record: no segment crosses
-//! that.
+//! With [`Policy::pushes_writes_and_bursts`](crate::Policy::pushes_writes_and_bursts) new data leaves in bursts of several
+//! segments: as much as leaves within a millisecond at the pacing rate, two segments at least. The last of a burst of more
+//! than one has PSH, so that a receiver that joins segments knows where to stop; besides, the end of a write has it, and the
+//! end of a record: no segment crosses that.
 
 use super::{SendBuffers, Sender};
 use crate::common::Common;

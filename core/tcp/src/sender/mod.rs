@@ -44,10 +44,9 @@ use alloc::boxed::Box;
 #[cfg(feature = "freeze")]
 use inhost_base::freeze::{Invalid, require};
 use inhost_base::{Deadline, Instant, Sequence};
-use inhost_buf::Pool;
-use inhost_buf::SendQueue as Queue;
 #[cfg(feature = "freeze")]
 use inhost_buf::freeze::ThawPacket;
+use inhost_buf::{Pool, SendQueue as Queue};
 use inhost_congestion::{Congestion, Pacer, RateSample};
 #[cfg(feature = "freeze")]
 use inhost_event::TcpState;
