@@ -80,7 +80,6 @@ impl Common {
         self.round_trip.check()
     }
     /// The configuration, shared or of its own.
-    #[inline(always)]
     pub fn config(&self) -> &Arc<Config> {
         &self.config
     }
@@ -95,12 +94,10 @@ impl Common {
     }
 
     /// The state of RFC 9293 §3.3.2.
-    #[inline(always)]
     pub fn state(&self) -> TcpState {
         self.state
     }
     /// Whether all of `flags` are set.
-    #[inline(always)]
     pub fn has(&self, flags: ConnectionFlags) -> bool {
         self.flags.contains(flags)
     }
@@ -115,7 +112,6 @@ impl Common {
         self.fast_open = state;
     }
     /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
-    #[inline(always)]
     pub fn linger_at(&self) -> Deadline {
         self.linger_at
     }

@@ -28,16 +28,13 @@ impl<'a> Environment<'a> {
         Environment { now, socket, pool, sink, marks_layers }
     }
     /// The time of the call.
-    #[inline(always)]
     pub fn now(&self) -> Instant {
         self.now
     }
-    #[inline(always)]
     pub(crate) fn socket(&self) -> Key {
         self.socket
     }
     /// Where buffers come from and go to.
-    #[inline(always)]
     pub fn pool(&mut self) -> &mut Pool {
         self.pool
     }

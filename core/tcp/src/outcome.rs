@@ -116,7 +116,6 @@ pub trait SegmentOutput {
     /// belongs into the IP header.
     fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full>;
     /// As [`SegmentOutput::segment`], for a header with nothing out of the ordinary.
-    #[inline]
     fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full> {
         self.segment(&header.full(), payload, ecn)
     }

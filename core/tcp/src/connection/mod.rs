@@ -65,12 +65,10 @@ impl Connection {
         self.common.has(ConnectionFlags::WANTS_TRANSMIT)
     }
     /// The receiving half, to be read.
-    #[inline(always)]
     pub fn receiver(&self) -> ReceiveView<'_> {
         ReceiveView::new(&self.common, &self.receiver)
     }
     /// The sending half, to be read.
-    #[inline(always)]
     pub fn sender(&self) -> SendView<'_> {
         SendView::new(&self.common, &self.sender)
     }

@@ -27,7 +27,6 @@ impl Connection {
             .instant()
     }
     /// When a segment came or left.
-    #[inline]
     pub(super) fn last_segment_at(&self) -> Instant {
         self.receiver.received_at().max(self.sender.sent_at())
     }

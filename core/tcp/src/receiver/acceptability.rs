@@ -166,7 +166,6 @@ impl Receiver {
         if age > 0 && is_outdated() { 0 } else { age }
     }
     /// Sets `TS.Recent`.
-    #[inline]
     pub fn set_timestamp_recent(&mut self, value: u32, now: Instant) {
         (self.timestamp_recent, self.timestamp_hour) = (value, hour_of(now));
     }
@@ -191,7 +190,6 @@ impl Receiver {
     }
 }
 
-#[inline]
 fn hour_of(now: Instant) -> u16 {
     (now.as_nanos() / (3600 * 1_000_000_000)) as u16
 }

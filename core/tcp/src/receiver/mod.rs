@@ -109,27 +109,22 @@ impl Receiver {
         }
     }
     /// `RCV.*`
-    #[inline(always)]
     pub fn space(&self) -> &ReceiveSpace {
         &self.space
     }
     /// The queues, where there are any.
-    #[inline(always)]
     pub fn buffers(&self) -> Option<&ReceiveBuffers> {
         self.buffers.as_deref()
     }
     /// Whether a flag is set.
-    #[inline(always)]
     pub fn has(&self, flag: ReceiverFlags) -> bool {
         self.flags.contains(flag)
     }
     /// When a delayed acknowledgment is due.
-    #[inline(always)]
     pub fn acknowledge_at(&self) -> Deadline {
         self.acknowledge_at
     }
     /// When the last segment arrived.
-    #[inline(always)]
     pub fn received_at(&self) -> Instant {
         self.received_at
     }
@@ -138,12 +133,10 @@ impl Receiver {
         self.received_at = at;
     }
     /// `TS.Recent`
-    #[inline(always)]
     pub fn timestamp_recent(&self) -> u32 {
         self.timestamp_recent
     }
     /// Whether nothing is held.
-    #[inline]
     pub fn holds_nothing(&self) -> bool {
         self.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
     }

@@ -40,27 +40,22 @@ impl ReceiveSpace {
         self.scale = 0;
     }
     /// Bits by which our windows are shifted.
-    #[inline(always)]
     pub fn scale(&self) -> u8 {
         self.scale
     }
     /// Payload of what counts as a full-sized segment of the peer's.
-    #[inline(always)]
     pub fn segment_bytes(&self) -> u16 {
         self.segment_bytes
     }
     /// Full-sized segments of the peer's have so much payload, as far as is known.
-    #[inline(always)]
     pub fn assume_segments_of(&mut self, bytes: u16) {
         self.segment_bytes = bytes;
     }
     /// `RCV.UP`
-    #[inline(always)]
     pub fn urgent(&self) -> Offset {
         self.urgent
     }
     /// What is not read yet before `end` is urgent.
-    #[inline(always)]
     pub fn urge_to(&mut self, end: Offset) {
         self.urgent = self.urgent.max(end);
     }
@@ -73,32 +68,26 @@ impl ReceiveSpace {
         self.initial += by;
     }
     /// `RCV.NXT`
-    #[inline(always)]
     pub fn next(&self) -> Offset {
         self.next
     }
     /// `RCV.NXT` on the wire.
-    #[inline(always)]
     pub fn next_sequence(&self) -> Sequence {
         self.sequence(self.next)
     }
     /// `RCV.NXT + RCV.WND`: the furthest that was offered. It never moves back.
-    #[inline(always)]
     pub fn edge(&self) -> Offset {
         self.next + self.window
     }
     /// `RCV.WND`: what is left of the window that was offered.
-    #[inline(always)]
     pub fn window(&self) -> u32 {
         self.window
     }
     /// What was received since the last acknowledgment, SYN and FIN counted.
-    #[inline(always)]
     pub fn unacknowledged_bytes(&self) -> u32 {
         self.unacknowledged_bytes
     }
     /// The last acknowledgment sent.
-    #[inline(always)]
     pub fn acknowledged(&self) -> Offset {
         self.next.back(self.unacknowledged_bytes)
     }
@@ -119,22 +108,18 @@ impl ReceiveSpace {
         self.unacknowledged_bytes = self.unacknowledged_bytes.wrapping_add(bytes);
     }
     /// An acknowledgment of all that is here was sent.
-    #[inline(always)]
     pub fn acknowledge(&mut self) {
         self.unacknowledged_bytes = 0;
     }
     /// A window of `bytes` bytes was offered.
-    #[inline(always)]
     pub fn offer(&mut self, bytes: u32) {
         self.window = self.window.max(bytes);
     }
     /// The number of `at` on the wire.
-    #[inline(always)]
     pub fn sequence(&self, at: Offset) -> Sequence {
         at.sequence(self.initial)
     }
     /// What a number on the wire stands for.
-    #[inline(always)]
     pub fn offset(&self, sequence: Sequence) -> Offset {
         self.next.nearest(sequence, self.initial)
     }

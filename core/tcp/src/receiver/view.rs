@@ -16,12 +16,10 @@ pub struct ReceiveView<'a> {
 
 impl<'a> ReceiveView<'a> {
     /// A view of `receiver`.
-    #[inline(always)]
     pub(crate) fn new(common: &'a Common, receiver: &'a Receiver) -> Self {
         ReceiveView { common, receiver }
     }
     /// Bytes that wait to be read.
-    #[inline]
     pub fn readable_bytes(self) -> usize {
         self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.len())
     }
@@ -99,7 +97,6 @@ impl<'a> ReceiveView<'a> {
         self.receiver.space.received_bytes()
     }
     /// Whether the window that was offered has room for `payload_bytes` more.
-    #[inline]
     pub fn has_room_for(self, payload_bytes: usize) -> bool {
         payload_bytes as u32 <= self.receiver.space.window()
     }

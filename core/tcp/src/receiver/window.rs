@@ -24,7 +24,6 @@ pub(crate) fn scale_for(config: &Config) -> u8 {
 
 /// A buffer for the same bytes that is at least half full: if `packet`'s buffer is more than twice its length, the bytes
 /// move to a smaller buffer, if the pool has one.
-#[inline(always)]
 pub(crate) fn tighten(packet: Packet, pool: &mut Pool) -> Packet {
     if packet.len() * 2 >= packet.capacity() { packet } else { moved(packet, pool) }
 }
@@ -46,7 +45,6 @@ fn moved(packet: Packet, pool: &mut Pool) -> Packet {
 
 impl Receiver {
     /// The window when nothing waits, with a receive buffer of `buffer_bytes`.
-    #[inline]
     fn most_window(&self, buffer_bytes: usize) -> u32 {
         (buffer_bytes / 2).min(FIELD_BYTES << self.space.scale()) as u32
     }
@@ -58,7 +56,6 @@ impl Receiver {
         (free_bytes as u32).min(self.most_window(buffer_bytes))
     }
     /// Memory that waiting data pins.
-    #[inline]
     fn used_bytes(&self) -> usize {
         self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes())
     }

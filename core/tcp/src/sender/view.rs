@@ -39,7 +39,6 @@ pub struct SendQueue {
 
 impl<'a> SendView<'a> {
     /// A view of `sender`.
-    #[inline(always)]
     pub(crate) fn new(common: &'a Common, sender: &'a Sender) -> Self {
         SendView { common, sender }
     }
@@ -58,12 +57,10 @@ impl<'a> SendView<'a> {
         }
     }
     /// Bytes queued and never sent.
-    #[inline]
     pub fn not_sent_bytes(self) -> u32 {
         self.sender.not_sent_bytes(self.common)
     }
     /// Bytes that [`Connection::send`](crate::Connection::send) would take now, memory permitting.
-    #[inline]
     pub fn writable_bytes(self) -> usize {
         self.sender.writable_bytes(self.common)
     }
