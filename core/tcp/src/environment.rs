@@ -1,17 +1,19 @@
 //! What a connection is lent for one call, and what it is born with.
 
+use crate::{Changes, Outcome, ResetReply};
 use inhost_base::{Instant, Key, Sequence};
 use inhost_buf::Pool;
-use inhost_event::{Event, Layer, Mask, Sink};
+use inhost_event::{Drop, Event, Layer, Mask, Sink};
 use inhost_wire::tcp::FastOpenCookie;
 
-/// Lent to a [`Connection`](crate::Connection) for one call.
+/// Lent to a [`Connection`](crate::Connection) for one call, and what comes of that.
 pub struct Environment<'a> {
     now: Instant,
     socket: Key,
     pool: &'a mut Pool,
     sink: &'a mut dyn Sink,
     marks_layers: bool,
+    outcome: Outcome,
 }
 
 impl<'a> Environment<'a> {
@@ -25,7 +27,7 @@ impl<'a> Environment<'a> {
         sink: &'a mut dyn Sink,
         marks_layers: bool,
     ) -> Self {
-        Environment { now, socket, pool, sink, marks_layers }
+        Environment { now, socket, pool, sink, marks_layers, outcome: Outcome::default() }
     }
     /// The time of the call.
     pub fn now(&self) -> Instant {
@@ -44,6 +46,21 @@ impl<'a> Environment<'a> {
     /// Tells the sink, when it wants to know.
     pub(crate) fn emit(&mut self, kind: Mask, build: impl FnOnce() -> Event) {
         self.sink.emit(kind, self.now, build);
+    }
+    /// What came of the call so far, which is forgotten here.
+    pub fn take_outcome(&mut self) -> Outcome {
+        core::mem::take(&mut self.outcome)
+    }
+    pub(crate) fn changed(&mut self, changes: Changes) {
+        self.outcome.changes |= changes;
+    }
+    /// The segment goes no further.
+    pub(crate) fn discarded(&mut self, why: Drop) {
+        self.outcome.dropped = Some(why);
+    }
+    /// A reset answers the segment, or ends the connection.
+    pub(crate) fn reply(&mut self, reset: Option<ResetReply>) {
+        self.outcome.reset = reset;
     }
     /// What follows is done for `layer`, where the sink is told.
     #[inline(always)]

@@ -8,7 +8,6 @@ use crate::sockets::Target;
 use crate::tcp::TcpSocketFlags;
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Layer, Mask, Sink};
-use inhost_tcp::Outcome;
 use inhost_wire::packet::{IpFront, NextSegment, PlainPacket};
 
 impl Reception<'_> {
@@ -93,13 +92,10 @@ impl Reception<'_> {
         packet.truncate(at + ip.total_bytes());
         packet.trim_front(at + header_bytes);
         let payload = if pieces.is_empty() { core::slice::from_mut(packet) } else { pieces };
-        flow.connection_mut().receive_predicted(
-            &header,
-            payload,
-            self.mask.intersects(Mask::SEGMENT),
-            &mut self.env.tcp(key.key()),
-            &mut self.merge.outcome,
-        );
+        let env = &mut self.env.tcp(key.key());
+        flow.connection_mut().receive_predicted(&header, payload, self.mask.intersects(Mask::SEGMENT), env);
+        // Such segments are neither dropped nor answered by a reset.
+        self.merge.changes |= env.take_outcome().changes;
         if packet.capacity() > 0 {
             self.give(packet.take());
         }
@@ -123,9 +119,7 @@ impl Reception<'_> {
     #[inline]
     pub(crate) fn apply_predicted(&mut self) {
         let Some(key) = self.merge.key.take() else { return };
-        // Such segments are neither dropped nor answered by a reset.
-        let changes = core::mem::take(&mut self.merge.outcome.changes);
-        debug_assert_eq!(self.merge.outcome, Outcome::default());
+        let changes = core::mem::take(&mut self.merge.changes);
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         flow.connection_mut().update(&mut self.env.tcp(key.key()));
         apply_changes(self.sockets, key, changes, &mut self.env);

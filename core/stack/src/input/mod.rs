@@ -8,7 +8,7 @@ use inhost_base::{Endpoint, LinkId};
 use inhost_buf::{Batch, Packet, Slices};
 use inhost_event::{Drop, Event, FrameReceived, Mask};
 use inhost_ip::Datagram;
-use inhost_tcp::Outcome;
+use inhost_tcp::Changes;
 use inhost_wire::ipv4;
 use inhost_wire::packet::NextSegment;
 use inhost_wire::tcp::Flags;
@@ -25,7 +25,7 @@ mod udp;
 #[derive(Debug, Default)]
 struct Gro {
     key: Option<TcpSocketId>,
-    outcome: Outcome,
+    changes: Changes,
     /// The next segment, if it may be merged with the last.
     next: Option<NextSegment>,
     /// Segments that were merged, and the bytes of their frames.

@@ -2,8 +2,7 @@
 
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
-use crate::outcome::{Outcome, ResetReply, SendHow};
-use crate::{Connection, ConnectionError, Environment, StreamError};
+use crate::{Connection, ConnectionError, Environment, Outcome, ResetReply, SendHow, StreamError};
 use bytes::Bytes;
 use inhost_buf::Packet;
 use inhost_event::TcpState;
@@ -95,9 +94,9 @@ impl Connection {
     /// Closes our side: a FIN follows the queued data (RFC 9293 §3.10.4). Data of the peer is still received.
     // spec: RFC9293 MUST-60 (what is queued is pushed by the close)
     pub fn close(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let outcome = self.close_sending(env);
+        self.close_sending(env);
         self.update(env);
-        outcome
+        env.take_outcome()
     }
     /// The application closes the socket: both sides close, and TCP completes the close by itself. Unread received data
     /// is answered by a reset, so that the peer learns that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
@@ -108,11 +107,11 @@ impl Connection {
         {
             return self.end_with_reset(env);
         }
-        let outcome = self.close_sending(env);
+        self.close_sending(env);
         self.receiver.close(&mut self.common, env);
         self.sender.orphaned(&mut self.common, env.now());
         self.update(env);
-        outcome
+        env.take_outcome()
     }
     /// Ends the connection at once, with a reset where the peer knows of it and either side may still send, or something
     /// that was received is lost (RFC 9293 §3.10.5, RFC 2525 §2.17).
@@ -122,10 +121,9 @@ impl Connection {
         if !said_all || self.receiver().readable_bytes() > 0 {
             return self.end_with_reset(env);
         }
-        let mut outcome = Outcome::default();
-        self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
+        self.finish(Some(ConnectionError::Aborted), env);
         self.update(env);
-        outcome
+        env.take_outcome()
     }
     /// Sends the data that was queued without push now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
@@ -144,10 +142,9 @@ impl Connection {
         self.accounts.update_receiving(cause, false, env);
     }
     /// Our side closes.
-    fn close_sending(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn close_sending(&mut self, env: &mut Environment<'_>) {
         match self.common.state() {
-            TcpState::SynSent => self.finish(None, env, &mut outcome),
+            TcpState::SynSent => self.finish(None, env),
             TcpState::SynReceived => self.common.set(ConnectionFlags::CLOSE_AFTER_OPEN, true),
             TcpState::Established => self.common.enter(TcpState::FinWait1, env),
             TcpState::CloseWait => self.common.enter(TcpState::LastAck, env),
@@ -156,11 +153,10 @@ impl Connection {
         if !self.common.opens() && self.common.has_fin_outstanding() {
             self.sender.push_all();
         }
-        outcome
     }
     /// Ends the connection, with a reset to the peer where one is due.
     fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let reset = match self.common.state() {
+        env.reply(match self.common.state() {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
             TcpState::SynReceived if self.sender.space().next() == Offset::SYN => {
                 // Our SYN was not sent: the answer is that of a port without a listener.
@@ -168,10 +164,9 @@ impl Connection {
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
             _ => Some(self.active_reset(env.now())),
-        };
-        let mut outcome = Outcome { reset, ..Outcome::default() };
-        self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
+        });
+        self.finish(Some(ConnectionError::Aborted), env);
         self.update(env);
-        outcome
+        env.take_outcome()
     }
 }

@@ -2,23 +2,22 @@
 
 use crate::common::slept_since;
 use crate::connection::timers::SHRINK_AFTER;
-use crate::outcome::Outcome;
-use crate::{Connection, ConnectionError, Environment};
+use crate::{Connection, ConnectionError, Environment, Outcome};
 use inhost_base::Duration;
 use inhost_event::TcpState;
 
 impl Connection {
     /// Lets the timers that are due by `env.now()` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let (now, mut outcome) = (env.now(), Outcome::default());
+        let now = env.now();
         if self.common.linger_at().has_come(now) && self.common.has_fin_outstanding() {
             if !self.sender.may_linger(&mut self.common, self.receiver.received_at(), now) {
-                outcome.reset = Some(self.active_reset(now));
-                self.finish(Some(ConnectionError::TimedOut), env, &mut outcome);
+                env.reply(Some(self.active_reset(now)));
+                self.finish(Some(ConnectionError::TimedOut), env);
             }
         } else if self.common.linger_at().has_come(now) {
             // spec: RFC9293 MUST-13 (TIME-WAIT has lasted twice the segment lifetime)
-            self.finish(None, env, &mut outcome);
+            self.finish(None, env);
         }
         self.receiver.fire(&self.common, now);
         let last = self.last_segment_at();
@@ -29,11 +28,11 @@ impl Connection {
                 self.receiver.silent_from(last + slept);
             }
             if let Some(error) = self.sender.probe_idle_peer(&self.common) {
-                self.finish(Some(error), env, &mut outcome);
+                self.finish(Some(error), env);
             }
         }
-        if let Some(error) = self.sender.fire(&mut self.common, &mut outcome.changes, env) {
-            self.finish(Some(error), env, &mut outcome);
+        if let Some(error) = self.sender.fire(&mut self.common, env) {
+            self.finish(Some(error), env);
         }
         // The queues of a connection that is over are freed at once: no other timer covers the case.
         let free_at = self.last_segment_at() + SHRINK_AFTER;
@@ -41,6 +40,6 @@ impl Connection {
             self.clear(env.pool());
         }
         self.update(env);
-        outcome
+        env.take_outcome()
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
-use crate::outcome::{Changes, Outcome};
-use crate::{Connection, ConnectionError, Environment, NetworkError, SoftError};
+use crate::{Changes, Connection, ConnectionError, Environment, NetworkError, Outcome, SoftError};
 use inhost_base::Sequence;
 use inhost_event::{Drop, TcpState};
 
@@ -16,22 +15,21 @@ impl Connection {
         error: NetworkError,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        let mut outcome = Outcome::default();
         if self.common.state() == TcpState::Closed || !self.sender().is_in_flight(sequence) {
-            outcome.dropped = Some(Drop::NotCredible);
-            return outcome;
+            env.discarded(Drop::NotCredible);
+            return env.take_outcome();
         }
         match error {
             _ if self.common.is_handshake_of_a_listener()
                 && self.common.config().policy.soft_errors_end_handshakes =>
             {
                 if self.common.forgets_caller(error) {
-                    self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
+                    self.finish(Some(ConnectionError::Unreachable), env);
                 }
             }
             // spec: RFC9293 MUST-56 (soft errors never abort)
             NetworkError::Soft(soft) => {
-                self.common.note(soft, &mut outcome);
+                self.common.note(soft, env);
                 let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
                 if reverts && self.common.config().policy.icmp_reverts_back_off {
                     let at = self.sender.space().offset(sequence);
@@ -41,13 +39,13 @@ impl Connection {
             NetworkError::Hard(hard)
                 if self.common.opens() && !self.sender.ended_before_open(&self.common) =>
             {
-                self.finish(Some(hard), env, &mut outcome);
+                self.finish(Some(hard), env);
             }
             // RFC 5927 §5.2: with a synchronised peer the claim is not worth more than a hint.
             NetworkError::Hard(ConnectionError::Refused) => {
-                self.common.note(SoftError::Refused, &mut outcome);
+                self.common.note(SoftError::Refused, env);
             }
-            NetworkError::Hard(_) => self.common.note(SoftError::ProtocolUnreachable, &mut outcome),
+            NetworkError::Hard(_) => self.common.note(SoftError::ProtocolUnreachable, env),
             NetworkError::TooBig { path_mtu_mss } => {
                 self.sender.path_shrank(&mut self.common, path_mtu_mss, env);
                 if self.common.state() == TcpState::SynSent && self.sender().unacknowledged_bytes() > 0 {
@@ -57,28 +55,26 @@ impl Connection {
             }
         }
         self.update(env);
-        outcome
+        env.take_outcome()
     }
     /// The host cannot send to the peer: the route is gone, or the first hop does not answer. In SYN-SENT this ends the
     /// connection. After any segment of the peer it is a soft error: the path may recover before the user timeout.
     pub fn cannot_leave(&mut self, what: SoftError, env: &mut Environment<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
         if self.common.state() == TcpState::SynSent {
             let error = match what {
                 SoftError::NetworkUnreachable => ConnectionError::NetworkUnreachable,
                 _ => ConnectionError::Unreachable,
             };
-            self.finish(Some(error), env, &mut outcome);
+            self.finish(Some(error), env);
         } else if self.common.state() != TcpState::Closed && self.common.soft_error() != Some(what) {
-            self.common.set_soft_error(Some(what));
-            outcome.changes |= Changes::ERROR;
+            self.common.note(what, env);
         }
         if self.common.state() == TcpState::SynReceived && !self.sender.timer().is_set() {
             // A SYN-ACK that was never sent has no timer yet. Without one the handshake would never end.
             self.sender.arm_timer(&self.common, env.now());
         }
         self.update(env);
-        outcome
+        env.take_outcome()
     }
     /// The path's largest payload has changed, as routing knows: its MTU less the IP header and 20 bytes.
     // spec: RFC7323 5.7-1
@@ -106,8 +102,8 @@ impl Common {
             (NetworkError::TooBig { .. }, _) => false,
         }
     }
-    fn note(&mut self, soft: SoftError, outcome: &mut Outcome) {
+    fn note(&mut self, soft: SoftError, env: &mut Environment<'_>) {
         self.set_soft_error(Some(soft));
-        outcome.changes |= Changes::ERROR;
+        env.changed(Changes::ERROR);
     }
 }

@@ -20,11 +20,10 @@ pub use crate::connection::options::ConnectionOption;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::ledger::Accounts;
-use crate::outcome::{Changes, Outcome};
 use crate::receiver::{ReceiveBuffers, ReceiveView, Receiver};
 use crate::sender::next::Next;
 use crate::sender::{SendView, Sender};
-use crate::{Config, ConnectionError, Environment, Ledgers, SoftError};
+use crate::{Changes, Config, ConnectionError, Environment, Ledgers, SoftError};
 use alloc::sync::Arc;
 use inhost_base::Instant;
 use inhost_buf::Pool;
@@ -145,12 +144,7 @@ impl Connection {
 
     /// Ends the connection: CLOSED, no timers, nothing to send. Received data stays readable unless the end is an error
     /// (RFC 9293 §3.10.7.4: a reset flushes the queues).
-    pub(crate) fn finish(
-        &mut self,
-        error: Option<ConnectionError>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
+    pub(crate) fn finish(&mut self, error: Option<ConnectionError>, env: &mut Environment<'_>) {
         if self.common.state() == TcpState::Closed {
             return;
         }
@@ -158,12 +152,12 @@ impl Connection {
         self.receiver.end(keeps_data, env.pool());
         self.sender.end(env.pool());
         if self.common.state() != TcpState::TimeWait {
-            outcome.changes |= Changes::ENDED;
+            env.changed(Changes::ENDED);
         }
         self.common.end(error, env);
-        outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
+        env.changed(Changes::CLOSED | Changes::READABLE | Changes::WRITABLE);
         if error.is_some() {
-            outcome.changes |= Changes::ERROR;
+            env.changed(Changes::ERROR);
         }
         let (socket, now) = (env.socket(), env.now());
         let (sent_bytes, received_bytes) =
@@ -175,9 +169,9 @@ impl Connection {
     }
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
-    fn enter_time_wait(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+    fn enter_time_wait(&mut self, env: &mut Environment<'_>) {
         self.common.enter(TcpState::TimeWait, env);
-        outcome.changes |= Changes::ENDED;
+        env.changed(Changes::ENDED);
         self.sender.stop();
         self.common.linger_until(env.now() + self.common.config().time_wait);
         if self.holds_empty_buffers() && !self.receiver.has_sack_news(&self.common) {

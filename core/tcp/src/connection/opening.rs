@@ -3,8 +3,7 @@
 
 use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::flags::ConnectionFlags;
-use crate::outcome::{Changes, Outcome};
-use crate::{Connection, Environment, Header};
+use crate::{Changes, Connection, Environment, Header, Outcome};
 use inhost_base::Instant;
 use inhost_buf::Packet;
 use inhost_event::TcpState;
@@ -21,17 +20,17 @@ impl Connection {
         if self.common.state() != TcpState::SynReceived || self.sender.space().has_outstanding() {
             return Outcome::default();
         }
-        let mut outcome = Outcome { changes: Changes::WRITABLE, ..Outcome::default() };
+        env.changed(Changes::WRITABLE);
         self.sender.open_early(&self.common);
         self.common.set_fast_open(FastOpenState::Accepted);
         payload.truncate(self.receiver.window_space(&self.common) as usize);
         self.common.set(ConnectionFlags::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             self.receiver.take_syn_data(&self.common, syn, payload, env);
-            outcome.changes |= Changes::READABLE;
+            env.changed(Changes::READABLE);
         }
         self.update(env);
-        outcome
+        env.take_outcome()
     }
     /// The result of Fast Open in the peer's SYN-ACK; once, and only if Fast Open was requested.
     pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {

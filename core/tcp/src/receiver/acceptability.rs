@@ -2,11 +2,11 @@
 //! that (RFC 7323 §5.3).
 
 use super::Receiver;
+use crate::Environment;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
-use crate::outcome::Outcome;
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use inhost_base::Instant;
 use inhost_event::{Drop, TcpState};
@@ -24,22 +24,21 @@ impl Receiver {
         common: &mut Common,
         arrival: &mut Arrival<'_>,
         says_nothing: bool,
-        now: Instant,
-        outcome: &mut Outcome,
+        env: &mut Environment<'_>,
     ) -> bool {
-        if self.fails_paws(common, arrival, says_nothing, now) {
-            outcome.dropped = Some(Drop::OldTimestamp);
+        if self.fails_paws(common, arrival, says_nothing, env.now()) {
+            env.discarded(Drop::OldTimestamp);
             let is_silent = common.config().policy.pure_acks_pass_paws
                 && arrival.is_pure()
                 && arrival.first < self.space.next();
             if !is_silent {
                 self.note_old(common, arrival);
-                self.answer_unacceptable(common, arrival, now);
+                self.answer_unacceptable(common, arrival, env.now());
             }
             return false;
         }
         if common.state() == TcpState::SynReceived && arrival.is_repeated_syn() {
-            outcome.dropped = Some(Drop::OutOfWindow);
+            env.discarded(Drop::OutOfWindow);
             // Our SYN-ACK may be lost. The peer's timer limits the rate. The rest of the segment is retransmitted by the
             // peer.
             common.set(ConnectionFlags::SYN_DUE, true);
@@ -49,7 +48,7 @@ impl Receiver {
             self.cut_to_window(common, arrival);
             return true;
         }
-        outcome.dropped = Some(Drop::OutOfWindow);
+        env.discarded(Drop::OutOfWindow);
         let header = arrival.header;
         if header.flags.rst() {
             return self.repeats_fin(common, arrival);
@@ -59,9 +58,9 @@ impl Receiver {
         }
         if common.state() == TcpState::TimeWait && header.flags.fin() {
             // The last acknowledgment was lost: TIME-WAIT restarts.
-            common.linger_until(now + common.config().time_wait);
+            common.linger_until(env.now() + common.config().time_wait);
         }
-        self.answer_unacceptable(common, arrival, now);
+        self.answer_unacceptable(common, arrival, env.now());
         false
     }
     /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it omits. A closed window accepts any segment that

@@ -5,7 +5,6 @@ use crate::Environment;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::ReceiverFlags;
-use crate::outcome::Outcome;
 use inhost_base::Instant;
 use inhost_event::{Drop, TcpState};
 
@@ -26,29 +25,28 @@ impl Receiver {
         common: &mut Common,
         arrival: &Arrival<'_>,
         env: &mut Environment<'_>,
-        outcome: &mut Outcome,
     ) -> bool {
         if common.state() == TcpState::TimeWait {
             // RFC 1337 §3: a stray reset does not cut TIME-WAIT short.
-            outcome.dropped = Some(Drop::NotCredible);
+            env.discarded(Drop::NotCredible);
             return false;
         }
         let is_next = arrival.first == self.space.next() || self.repeats_fin(common, arrival);
         if !is_next {
-            self.challenge(common, env, outcome);
+            self.challenge(common, env);
         }
         is_next
     }
     /// Drops the segment and answers it, within the limit.
     // spec: RFC5961 1.1-1
-    pub fn challenge(&mut self, common: &mut Common, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        outcome.dropped = Some(Drop::OutOfWindow);
+    pub fn challenge(&mut self, common: &mut Common, env: &mut Environment<'_>) {
+        env.discarded(Drop::OutOfWindow);
         // A discarded segment leaves no state, not even a D-SACK report.
         self.sack_sent(common, env.pool());
         if common.may_challenge(env.now()) {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         } else {
-            outcome.dropped = Some(Drop::RateLimited);
+            env.discarded(Drop::RateLimited);
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::arrival::{Arrival, Coming};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
-use crate::outcome::Outcome;
 use crate::receiver::window::tighten;
 use inhost_buf::{Packet, Pool};
 use inhost_event::{Drop, Layer, TcpState};
@@ -114,13 +113,7 @@ impl Receiver {
     /// duplicate (RFC 5681 §4.2). Each such segment is owed a duplicate of its own, because the sender counts them:
     /// otherwise segments that arrive in one batch would never yield three.
     // spec: RFC5681 3.2-1; RFC2018 4-4
-    pub fn keep_for_later(
-        &mut self,
-        common: &Common,
-        arrival: &mut Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
+    pub fn keep_for_later(&mut self, common: &Common, arrival: &mut Arrival<'_>, env: &mut Environment<'_>) {
         self.flags.insert(ReceiverFlags::SCHEDULED);
         self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         self.ack_timing.owe_duplicate();
@@ -131,7 +124,7 @@ impl Receiver {
             self.tell_of_growth(common, arrival.whole_bytes);
         }
         if env.pool().is_under_pressure() {
-            outcome.dropped = Some(Drop::NoMemory);
+            env.discarded(Drop::NoMemory);
             return;
         }
         if common.acks_adapt() {
@@ -150,7 +143,7 @@ impl Receiver {
             let room_bytes = limit.saturating_sub(buffers.receive.capacity_bytes());
             let packet = arrival.payload.take();
             if !buffers.reassembly.insert(start, packet, room_bytes, most_runs, env.pool()) {
-                outcome.dropped = Some(Drop::QueueFull);
+                env.discarded(Drop::QueueFull);
             }
             if fin {
                 buffers.reassembly.repeat_fin(end, fin_came_before);

@@ -5,12 +5,12 @@ use super::Receiver;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::offset::Offset;
-use crate::outcome::{Changes, Outcome};
+use crate::{Changes, Environment};
 
 impl Receiver {
     /// Takes note of the peer's mark.
     // spec: RFC9293 MUST-32 (the application hears of it at once, ahead of the data)
-    pub fn take_urgent(&mut self, common: &Common, arrival: &Arrival<'_>, outcome: &mut Outcome) {
+    pub fn take_urgent(&mut self, common: &Common, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
         let header = arrival.header;
         if !header.flags.urg() || !common.expects_data() {
             return;
@@ -20,7 +20,7 @@ impl Receiver {
         let mark = first + u32::from(header.urgent_pointer.max(least));
         if self.space.urgent() < mark && self.read_position(common) < mark {
             self.space.urge_to(mark);
-            outcome.changes |= Changes::URGENT;
+            env.changed(Changes::URGENT);
         }
     }
     /// The position of the next byte that the application will read.

@@ -20,14 +20,14 @@ const RESTART_SEGMENTS: usize = 4;
 const LEAST_RENEGING_WAIT: Duration = Duration::from_millis(10);
 
 impl Sender {
-    /// Takes an acknowledgment, new or duplicate, with its SACK blocks. Gives what the application and the host learn from it.
+    /// Takes an acknowledgment, new or duplicate, with its SACK blocks.
     pub fn take_acknowledgment(
         &mut self,
         common: &mut Common,
         arrival: &Arrival<'_>,
         duplicate: bool,
         env: &mut Environment<'_>,
-    ) -> Changes {
+    ) {
         let header = arrival.header;
         let echo = common.echo_of(header.options.timestamps);
         let mut sample = self.ack_sample(arrival.acknowledgment, header.window, echo);
@@ -35,7 +35,7 @@ impl Sender {
         sample.congestion = self.tells_of_mark(common, header.flags);
         let sack = Some(&header.options.sack)
             .filter(|blocks| !blocks.is_empty() && common.has(ConnectionFlags::SACK));
-        self.acknowledge(common, sample, sack, env)
+        self.acknowledge(common, sample, sack, env);
     }
     /// Takes the acknowledgment of something new in a segment as predicted, without SACK blocks. In ESTABLISHED there is no
     /// FIN of ours to be acknowledged.
@@ -46,9 +46,9 @@ impl Sender {
         header: &PlainHeader,
         acknowledgment: Offset,
         env: &mut Environment<'_>,
-    ) -> Changes {
+    ) {
         let sample = self.ack_sample(acknowledgment, header.window, common.echo_of(header.timestamps));
-        self.acknowledge(common, sample, None, env)
+        self.acknowledge(common, sample, None, env);
     }
     /// What an acknowledgment with this number, window and echo shows before it is processed. An old one says nothing but what
     /// its blocks say.
@@ -83,7 +83,7 @@ impl Sender {
         self.space.has_outstanding() && same_window && empty && self.space.window() > 0
     }
     /// Processes an acknowledgment, with the SACK blocks where both sides use them: delivered data, losses, samples of the
-    /// path, and the timers of data still in flight. Gives what the application and the host learn from it. It is inlined in
+    /// path, and the timers of data still in flight. It is inlined in
     /// the fast path and in the slow path, so that the fast path is compiled without the checks whose results it knows.
     // spec: RFC7323 4.1-2
     #[inline(always)]
@@ -93,7 +93,7 @@ impl Sender {
         mut sample: AckSample,
         sack: Option<&SackBlocks>,
         env: &mut Environment<'_>,
-    ) -> Changes {
+    ) {
         let (now, duplicate) = (env.now(), sample.is_duplicate);
         env.begin_layer(Layer::Timers);
         let before = self.space.unacknowledged();
@@ -142,11 +142,13 @@ impl Sender {
         let restarts = advanced && !sample.within_segment;
         self.restart_timers(common, restarts, restarts || sample.sacked_bytes > 0, now);
         env.end_layer();
-        if !advanced {
-            return Changes::empty();
+        if advanced {
+            common.set_soft_error(None);
+            env.changed(Changes::REACHED);
+            if self.wakes_writer(common) {
+                env.changed(Changes::WRITABLE);
+            }
         }
-        common.set_soft_error(None);
-        if self.wakes_writer(common) { Changes::REACHED | Changes::WRITABLE } else { Changes::REACHED }
     }
     /// The round-trip sample by the echoed timestamp, to a millisecond. After a timeout, an echo from before the timeout
     /// is not a sample: if a peer's acknowledgment was lost, the peer drops the retransmission as old, and so keeps and

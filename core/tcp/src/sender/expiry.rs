@@ -4,8 +4,7 @@ use super::Sender;
 use crate::common::{Common, slept_since};
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use crate::outcome::Changes;
-use crate::{ConnectionError, Environment, RecoveryState, SoftError};
+use crate::{Changes, ConnectionError, Environment, RecoveryState, SoftError};
 use inhost_base::{Deadline, Duration, Instant};
 use inhost_event::TcpState;
 
@@ -18,16 +17,11 @@ const SILENT_AFTER_TIMEOUTS: u64 = 2;
 
 impl Sender {
     /// Serves the timers that are due. Gives why the connection ends, if it does.
-    pub fn fire(
-        &mut self,
-        common: &mut Common,
-        changes: &mut Changes,
-        env: &mut Environment<'_>,
-    ) -> Option<ConnectionError> {
+    pub fn fire(&mut self, common: &mut Common, env: &mut Environment<'_>) -> Option<ConnectionError> {
         let now = env.now();
         let probes = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.deadline().has_come(now));
         if self.timer.has_come(now) && !probes {
-            let end = self.fire_retransmission(common, changes, env);
+            let end = self.fire_retransmission(common, env);
             if end.is_some() {
                 return end;
             }
@@ -90,7 +84,6 @@ impl Sender {
     fn fire_retransmission(
         &mut self,
         common: &mut Common,
-        changes: &mut Changes,
         env: &mut Environment<'_>,
     ) -> Option<ConnectionError> {
         let now = env.now();
@@ -128,7 +121,7 @@ impl Sender {
         if common.round_trip().backoff() == common.config().suspect_after_retransmissions && !probing {
             // An ICMP error is more specific.
             common.set_soft_error(common.soft_error().or(Some(SoftError::NotResponding)));
-            *changes |= Changes::SUSPECT | Changes::ERROR;
+            env.changed(Changes::SUSPECT | Changes::ERROR);
         }
         self.arm_timer(common, now);
         None

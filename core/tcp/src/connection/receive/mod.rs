@@ -7,8 +7,7 @@ mod predicted;
 
 use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
-use crate::outcome::Outcome;
-use crate::{Connection, Ecn, Environment, Header, ResetReply};
+use crate::{Connection, Ecn, Environment, Header, Outcome, ResetReply};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpState};
 use inhost_wire::tcp::Flags;
@@ -25,7 +24,6 @@ impl Connection {
         keeps_data: bool,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        let mut outcome = Outcome::default();
         tell_received(header, payload.len() as u32, env);
         let ecn_tells = self.common.has(ConnectionFlags::ECN) && self.receiver.tells_of_congestion(ecn);
         if !ecn_tells
@@ -33,7 +31,7 @@ impl Connection {
             && let Some(plain) = header.plain()
             && self.is_predicted(&plain, payload.len())
         {
-            self.receive_predicted(&plain, core::slice::from_mut(payload), false, env, &mut outcome);
+            self.receive_predicted(&plain, core::slice::from_mut(payload), false, env);
         } else {
             let first = self.receiver.space().offset(header.sequence);
             let mut arrival = Arrival {
@@ -50,26 +48,21 @@ impl Connection {
             };
             match self.common.state() {
                 TcpState::Closed => {
-                    outcome.reset = ResetReply::to(header, arrival.payload.len());
-                    outcome.dropped = Some(Drop::NoSocket);
+                    env.reply(ResetReply::to(header, arrival.payload.len()));
+                    env.discarded(Drop::NoSocket);
                 }
-                TcpState::SynSent => self.arrive_in_syn_sent(&mut arrival, env, &mut outcome),
-                _ => self.arrive_synchronised(&mut arrival, env, &mut outcome),
+                TcpState::SynSent => self.arrive_in_syn_sent(&mut arrival, env),
+                _ => self.arrive_synchronised(&mut arrival, env),
             }
             *payload = arrival.payload;
         }
         self.update(env);
-        outcome
+        env.take_outcome()
     }
 
     /// SYN-RECEIVED and every later state (RFC 9293 §3.10.7.4), step by step.
     // spec: RFC5961 4.2-1
-    fn arrive_synchronised(
-        &mut self,
-        arrival: &mut Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
+    fn arrive_synchronised(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>) {
         let flags = arrival.header.flags;
         if self.sender.answers_simultaneous_open(&self.common, arrival) {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
@@ -80,7 +73,7 @@ impl Connection {
                 arrival.header.options.timestamps,
                 env.now(),
             );
-            self.take_acknowledgment(arrival, env, outcome);
+            self.take_acknowledgment(arrival, env);
             if self.common.config().policy.acknowledges_crossing_answer {
                 self.receiver.acknowledge_again(&self.common);
                 self.receiver.note_repeated(&self.common, arrival.first, arrival.first + 1);
@@ -93,36 +86,36 @@ impl Connection {
             && self.common.config().policy.segments_need_ack_flag
             && !answers
         {
-            outcome.dropped = Some(Drop::OutOfWindow);
+            env.discarded(Drop::OutOfWindow);
             return;
         }
         let says_nothing = self.sender.learns_nothing_from(arrival);
-        if !self.receiver.is_acceptable(&mut self.common, arrival, says_nothing, env.now(), outcome) {
+        if !self.receiver.is_acceptable(&mut self.common, arrival, says_nothing, env) {
             return;
         }
         if flags.rst() {
-            if self.receiver.believes_reset(&mut self.common, arrival, env, outcome) {
-                self.finish(self.common.reset_error(), env, outcome);
+            if self.receiver.believes_reset(&mut self.common, arrival, env) {
+                self.finish(self.common.reset_error(), env);
             }
             return;
         }
         if flags.syn() {
             // RFC 5961 §4.2: a peer that restarted answers the challenge by a reset.
-            return self.receiver.challenge(&mut self.common, env, outcome);
+            return self.receiver.challenge(&mut self.common, env);
         }
         if !flags.ack() {
-            outcome.dropped = Some(Drop::OutOfWindow);
+            env.discarded(Drop::OutOfWindow);
             return;
         }
-        if !self.take_acknowledgment(arrival, env, outcome) {
+        if !self.take_acknowledgment(arrival, env) {
             return;
         }
         // An acknowledgment out of range must not update even the timestamp.
         self.sender.peer_answers();
         self.receiver.note_segment(&self.common, arrival.first, arrival.header.options.timestamps, env.now());
         self.receiver.take_window_reduced(&self.common, arrival);
-        self.receiver.take_urgent(&self.common, arrival, outcome);
-        self.take_data(arrival, env, outcome);
+        self.receiver.take_urgent(&self.common, arrival, env);
+        self.take_data(arrival, env);
         self.sender.release_held_writes(&self.common);
         if self.common.state() != TcpState::Closed {
             self.receiver.schedule_what_came(&self.common, arrival, env.now());

@@ -3,8 +3,7 @@
 
 use crate::arrival::Coming;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::outcome::{Changes, Outcome};
-use crate::{Connection, Environment, PlainHeader, RecoveryState};
+use crate::{Changes, Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
 use inhost_event::TcpState;
@@ -42,7 +41,6 @@ impl Connection {
         payload: &mut [Packet],
         tells: bool,
         env: &mut Environment<'_>,
-        outcome: &mut Outcome,
     ) {
         if tells {
             let payload_bytes = payload.iter().map(|piece| piece.len() as u32).sum();
@@ -55,8 +53,7 @@ impl Connection {
         );
         self.receiver.note_segment(&self.common, first, header.timestamps, env.now());
         if acknowledgment != self.sender.space().unacknowledged() {
-            outcome.changes |=
-                self.sender.take_predicted_acknowledgment(&mut self.common, header, acknowledgment, env);
+            self.sender.take_predicted_acknowledgment(&mut self.common, header, acknowledgment, env);
         }
         self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), env.now());
         if payload.iter().any(|piece| !piece.is_empty()) {
@@ -69,11 +66,11 @@ impl Connection {
                 fin: false,
                 timestamps: header.timestamps,
             };
-            outcome.changes |= Changes::READABLE;
+            env.changed(Changes::READABLE);
             if self.receiver.take_in_order(&self.common, payload, coming, env) {
                 self.sender.release_held_writes(&self.common);
                 if self.receiver.reaches_fin() {
-                    self.take_fin(true, env, outcome);
+                    self.take_fin(true, env);
                 }
             }
             if !self.receiver.has(ReceiverFlags::ACKNOWLEDGE) {
