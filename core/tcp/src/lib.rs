@@ -39,6 +39,7 @@ mod arrival;
 mod common;
 mod config;
 mod connection;
+#[cfg(feature = "detail")]
 mod detail;
 mod environment;
 mod error;
@@ -55,10 +56,8 @@ mod sender;
 
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
 pub use connection::{Connection, ConnectionOption};
-pub use detail::{
-    AgreedDetail, CongestionDetail, Detail, LISTED, OptionsDetail, ReceiveDetail, RecoveryDetail,
-    RoundTripDetail, SendDetail, Spent, Timer, Transmission,
-};
+#[cfg(feature = "detail")]
+pub use detail::LISTED;
 pub use environment::{Environment, Open};
 pub use error::{ConnectionError, NetworkError, SoftError, StreamError};
 pub use fast_open::{FastOpenAnswer, FastOpenState};

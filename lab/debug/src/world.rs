@@ -586,9 +586,7 @@ impl World {
                 })
             });
             let detail = meant.and_then(|socket| stack.instruments().detail(socket, now));
-            // Whatever cannot be written is shown as though there were no connection; the built-in algorithms can.
-            let state = detail.and_then(|detail| serde_json::to_value(detail).ok()).unwrap_or_default();
-            Looked { socket: meant, state }
+            Looked { socket: meant, state: detail.unwrap_or_default() }
         })
     }
 }

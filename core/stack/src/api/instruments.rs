@@ -135,7 +135,8 @@ impl<'a> Instruments<'a> {
     }
 
     /// A connection's whole state, for a debugger; none where it is not a connection.
-    pub fn detail(self, socket: impl Into<SocketId>, now: Instant) -> Option<inhost_tcp::Detail<'a>> {
+    #[cfg(feature = "detail")]
+    pub fn detail(self, socket: impl Into<SocketId>, now: Instant) -> Option<serde_json::Value> {
         Some(self.connection(socket)?.detail(now))
     }
     /// The host's timers and queues, for a debugger.

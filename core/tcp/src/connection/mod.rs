@@ -1,6 +1,7 @@
 //! A connection: its sender and its receiver, and what concerns both.
 
 mod application;
+#[cfg(feature = "detail")]
 mod detail;
 pub(crate) mod expiry;
 #[cfg(feature = "freeze")]

@@ -4,6 +4,7 @@ pub(crate) mod acceptability;
 pub(crate) mod ack_timing;
 mod answer;
 pub(crate) mod data;
+#[cfg(feature = "detail")]
 mod detail;
 mod ecn;
 mod handshake;

@@ -77,6 +77,7 @@ impl Reassembly {
         self.runs.is_empty() && self.fins.is_empty()
     }
     /// The blocks held, in order.
+    #[cfg(feature = "detail")]
     pub fn blocks(&self) -> impl Iterator<Item = (Offset, Offset)> + '_ {
         self.runs.iter().map(|run| (run.start, run.end))
     }

@@ -98,6 +98,10 @@ impl Receiver {
         };
         sizing.measure_at = now + sizing.round_trip;
     }
+    /// The round trip as the receiver measures it.
+    pub fn measured_round_trip(&self) -> Option<Duration> {
+        self.buffers.as_deref().and_then(|buffers| buffers.sizing.round_trip())
+    }
     pub fn shrink_into(&mut self, pool: &mut Pool) {
         if let Some(buffers) = &mut self.buffers {
             buffers.reassembly.shrink(pool);

@@ -59,10 +59,6 @@ impl ReceiveSpace {
     pub fn urge_to(&mut self, end: Offset) {
         self.urgent = self.urgent.max(end);
     }
-    /// `IRS`
-    pub fn initial(&self) -> Sequence {
-        self.initial
-    }
     /// Each number of the peer's on the wire is `by` higher from now on.
     pub fn renumber(&mut self, by: u32) {
         self.initial += by;

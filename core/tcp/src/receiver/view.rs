@@ -3,9 +3,31 @@
 use super::Receiver;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
-use crate::{Header, StreamError};
+use crate::{Header, Info, StreamError};
+use inhost_base::Instant;
 use inhost_event::TcpState;
 use inhost_wire::tcp::Flags;
+
+impl Receiver {
+    /// Writes the receiver's figures into `info`, as they stand at `now`.
+    pub fn tell(&self, common: &Common, info: &mut Info, now: Instant) {
+        let space = &self.space;
+        info.receive_next = space.next_sequence();
+        info.receive_window_bytes = space.window();
+        info.receive_window_scale = space.scale();
+        info.receive_segment_bytes = space.segment_bytes();
+        info.received_bytes = space.received_bytes();
+        info.receive_buffer_bytes = self.receive_buffer_bytes(common);
+        info.receive_round_trip = self.measured_round_trip();
+        info.since_data_received = self.ack_timing.since_data(now);
+        if let Some(buffers) = &self.buffers {
+            info.receive_queue_bytes = buffers.receive.len();
+            info.receive_queue_capacity_bytes = buffers.receive.capacity_bytes();
+            info.reassembly_pieces = buffers.reassembly.pieces();
+            info.reassembly_bytes = buffers.reassembly.bytes();
+        }
+    }
+}
 
 /// The receiving half, to be read: what arrived and waits for the application. From [`crate::Connection::receiver`].
 #[derive(Clone, Copy)]

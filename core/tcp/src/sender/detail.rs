@@ -1,137 +1,95 @@
-//! The sender's figures, for instruments, and its state, for debuggers.
+//! The sender's state, for debuggers.
 
 use super::{SendBuffers, Sender};
-use crate::Info;
 use crate::common::Common;
-use crate::detail::{
-    CongestionDetail, LISTED, RecoveryDetail, RoundTripDetail, SendDetail, Transmission, ns,
-};
+use crate::detail::{LISTED, ns};
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use alloc::vec::Vec;
 use inhost_base::{Deadline, Duration, Instant};
 use inhost_event::SendCause;
+use serde_json::{Value, json};
 
 impl Sender {
-    /// Writes the sender's figures into `info`.
-    pub fn tell(&self, common: &Common, info: &mut Info) {
-        let (space, counts, window) = (&self.space, self.counts(), &self.congestion.window);
-        info.send_unacknowledged = space.sequence(space.unacknowledged());
-        info.send_next = space.sequence(space.next());
-        info.send_window_bytes = space.window();
-        info.send_window_scale = self.scale;
-        info.send_segment_bytes = self.segment_bytes() as u16;
-        info.send_queue_bytes = self.queued_bytes() as usize;
-        info.in_flight_bytes = self.in_flight_bytes();
-        info.not_sent_bytes = self.not_sent_bytes(common) as usize;
-        info.send_buffer_bytes = self.send_buffer_bytes(common);
-        info.unanswered_probes = self.unanswered_probes(common);
-        info.sent_bytes = self.acknowledged_bytes();
-        info.delivered_bytes = self.acknowledged_bytes() + u64::from(self.sacked_bytes());
-        info.sacked_bytes = self.sacked_bytes();
-        info.recovery = self.recovery.state;
-        info.reordering_segments = self.reordering_segments(common) as u16;
-        info.retransmitted_segments = counts.retransmitted_segments;
-        info.retransmitted_bytes = counts.retransmitted_bytes;
-        info.timeouts = counts.timeouts;
-        info.reorderings = counts.reorderings;
-        info.duplicate_sacks = counts.duplicate_sacks;
-        info.congestion_marks = counts.congestion_marks;
-        info.congestion_control = self.congestion.name();
-        info.congestion_window_bytes = window.window_bytes;
-        info.slow_start_threshold_bytes = window.threshold_bytes;
-        let Some(buffers) = &self.buffers else { return };
-        info.send_queue_capacity_bytes = buffers.send.capacity_bytes();
-        info.lost_bytes = buffers.flight.lost_bytes();
-        info.bursts_in_flight = buffers.flight.bursts();
-        info.retransmitted_in_flight_bytes = buffers.flight.retransmitted_in_flight_bytes();
-        info.delivered_segments = info.delivered_segments.wrapping_add(buffers.flight.delivered_segments());
-        info.min_round_trip = buffers.flight.rack().least_round_trip();
-        info.pacing_rate_bytes_per_second = buffers.pacing_rate();
-        if let Some(rate) = buffers.rate {
-            info.delivery_rate_bytes_per_second = rate.bytes_per_s();
-            info.delivery_rate_is_application_limited = rate.application_limited;
-        }
-    }
-    pub fn detail(&self, common: &Common, cause: SendCause, now: Instant) -> SendDetail {
+    pub fn detail(&self, common: &Common, cause: SendCause, now: Instant) -> Value {
         let (sender, space) = (self, &self.space);
         let buffers = sender.buffers.as_deref();
         let counts = sender.counts();
         let ahead = |at: Offset| (space.unacknowledged() < at).then(|| at.count());
-        SendDetail {
-            initial: space.initial().0,
-            unacknowledged: space.unacknowledged().count(),
-            next: space.next().count(),
-            window_bytes: space.window(),
-            window_scale: sender.scale,
-            window_edge: space.edge().count(),
-            largest_window_bytes: space.largest_window(),
-            urgent: ahead(space.urgent()),
-            pushed: ahead(space.push()),
-            segment_bytes: sender.segment_bytes(),
-            queue_bytes: buffers.map_or(0, |buffers| buffers.send.len()),
-            queue_capacity_bytes: buffers.map_or(0, |buffers| buffers.send.capacity_bytes()),
-            buffer_bytes: sender.send_buffer_bytes(common),
-            not_sent_bytes: sender.not_sent_bytes(common),
-            in_flight_bytes: sender.in_flight_bytes(),
-            oldest_in_flight_ns: buffers.and_then(|b| b.flight.first()).map(|one| ns(now.since(one.sent_at))),
-            since_sent_ns: ns(now.since(sender.sent_at)),
-            acknowledged_bytes: sender.acknowledged_bytes(),
-            retransmitted_segments: counts.retransmitted_segments,
-            retransmitted_bytes: counts.retransmitted_bytes,
-            is_corked: self.flags.contains(SenderFlags::CORKED),
-            cause: cause.text(),
-        }
+        json!({
+            "initial": space.sequence(Offset::SYN).0,
+            "unacknowledged": space.unacknowledged().count(),
+            "next": space.next().count(),
+            "window_bytes": space.window(),
+            "window_scale": sender.scale,
+            "window_edge": space.edge().count(),
+            "largest_window_bytes": space.largest_window(),
+            "urgent": ahead(space.urgent()),
+            "pushed": ahead(space.push()),
+            "segment_bytes": sender.segment_bytes(),
+            "queue_bytes": buffers.map_or(0, |buffers| buffers.send.len()),
+            "queue_capacity_bytes": buffers.map_or(0, |buffers| buffers.send.capacity_bytes()),
+            "buffer_bytes": sender.send_buffer_bytes(common),
+            "not_sent_bytes": sender.not_sent_bytes(common),
+            "in_flight_bytes": sender.in_flight_bytes(),
+            "oldest_in_flight_ns": buffers.and_then(|b| b.flight.first()).map(|one| ns(now.since(one.sent_at))),
+            "since_sent_ns": ns(now.since(sender.sent_at)),
+            "acknowledged_bytes": sender.acknowledged_bytes(),
+            "retransmitted_segments": counts.retransmitted_segments,
+            "retransmitted_bytes": counts.retransmitted_bytes,
+            "is_corked": self.flags.contains(SenderFlags::CORKED),
+            "cause": cause.text(),
+        })
     }
-    pub fn congestion_detail(&self) -> CongestionDetail<'_> {
+    pub fn congestion_detail(&self) -> Value {
         let (congestion, buffers) = (&self.congestion, self.buffers.as_deref());
         let window = &congestion.window;
         let rate = buffers.and_then(|buffers| buffers.rate);
-        CongestionDetail {
-            algorithm: congestion.name(),
-            window_bytes: window.window_bytes,
-            threshold_bytes: (!window.is_unexplored()).then_some(window.threshold_bytes),
-            in_slow_start: window.in_slow_start(),
-            pacing_bytes_per_second: buffers.map_or(0, |buffers| buffers.pacing_rate()),
-            delivery_bytes_per_second: rate.map_or(0, |rate| rate.bytes_per_s()),
-            own: (!congestion.is_custom()).then_some(congestion),
-        }
+        json!({
+            "algorithm": congestion.name(),
+            "window_bytes": window.window_bytes,
+            "threshold_bytes": (!window.is_unexplored()).then_some(window.threshold_bytes),
+            "in_slow_start": window.in_slow_start(),
+            "pacing_bytes_per_second": buffers.map_or(0, |buffers| buffers.pacing_rate()),
+            "delivery_bytes_per_second": rate.map_or(0, |rate| rate.bytes_per_s()),
+            "own": (!congestion.is_custom()).then_some(congestion),
+        })
     }
-    pub fn recovery_detail(&self, common: &Common) -> RecoveryDetail {
+    pub fn recovery_detail(&self, common: &Common) -> Value {
         let (sender, recovery) = (self, &self.recovery);
         let buffers = sender.buffers.as_deref();
         let counts = sender.counts();
         let smoothed = common.round_trip().smoothed().unwrap_or(Duration::ZERO);
         let window = buffers.map(|b| b.flight.rack().reordering_window(recovery.state.has_end(), smoothed));
-        RecoveryDetail {
-            state: recovery.state.text(),
-            until: recovery.state.has_end().then(|| recovery.recover.count()),
-            duplicate_acknowledgments: recovery.duplicates,
-            timeouts: counts.timeouts,
-            sacked_bytes: sender.sacked_bytes(),
-            lost_bytes: buffers.map_or(0, |buffers| buffers.flight.lost_bytes()),
-            retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
-            reordering_segments: sender.reordering_segments(common),
-            reordering_window_ns: window.map_or(0, ns),
-            reordering_was_seen: buffers.is_some_and(|buffers| buffers.flight.rack().has_seen_reordering()),
-            reorderings: counts.reorderings,
-            duplicate_sacks: counts.duplicate_sacks,
-            tests_timeout: recovery.forward,
-            tail_probe_is_out: buffers.is_some_and(|buffers| buffers.tail_probe.is_out()),
-            rate_reduction_bytes: buffers.filter(|_| recovery.reduces()).map(|b| b.reduction.figures()),
-        }
+        json!({
+            "state": recovery.state.text(),
+            "until": recovery.state.has_end().then(|| recovery.recover.count()),
+            "duplicate_acknowledgments": recovery.duplicates,
+            "timeouts": counts.timeouts,
+            "sacked_bytes": sender.sacked_bytes(),
+            "lost_bytes": buffers.map_or(0, |buffers| buffers.flight.lost_bytes()),
+            "retransmitted_in_flight_bytes": buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
+            "reordering_segments": sender.reordering_segments(common),
+            "reordering_window_ns": window.map_or(0, ns),
+            "reordering_was_seen": buffers.is_some_and(|buffers| buffers.flight.rack().has_seen_reordering()),
+            "reorderings": counts.reorderings,
+            "duplicate_sacks": counts.duplicate_sacks,
+            "tests_timeout": recovery.forward,
+            "tail_probe_is_out": buffers.is_some_and(|buffers| buffers.tail_probe.is_out()),
+            "rate_reduction_bytes": buffers.filter(|_| recovery.reduces()).map(|b| b.reduction.figures()),
+        })
     }
-    pub fn round_trip_detail(&self, common: &Common, receiver: Option<Duration>) -> RoundTripDetail {
+    pub fn round_trip_detail(&self, common: &Common, receiver: Option<Duration>) -> Value {
         let round_trip = common.round_trip();
         let least = self.buffers.as_deref().and_then(|buffers| buffers.flight.rack().least_round_trip());
-        RoundTripDetail {
-            smoothed_ns: round_trip.smoothed().map(ns),
-            variation_ns: ns(round_trip.variation()),
-            least_ns: least.map(ns),
-            receiver_ns: receiver.map(ns),
-            timeout_ns: ns(round_trip.timeout(common.config())),
-            backoff: round_trip.backoff(),
-        }
+        json!({
+            "smoothed_ns": round_trip.smoothed().map(ns),
+            "variation_ns": ns(round_trip.variation()),
+            "least_ns": least.map(ns),
+            "receiver_ns": receiver.map(ns),
+            "timeout_ns": ns(round_trip.timeout(common.config())),
+            "backoff": round_trip.backoff(),
+        })
     }
     /// The sender's timers, in no order; the latest segment came or left at `last`.
     pub fn timers(&self, common: &Common, last: Instant) -> [(&'static str, Deadline); 6] {
@@ -146,14 +104,16 @@ impl Sender {
             ("aggregation", buffered(|buffers| buffers.aggregate_until)),
         ]
     }
-    pub fn scoreboard(&self) -> Vec<Transmission> {
+    pub fn scoreboard(&self) -> Vec<Value> {
         let Some(buffers) = self.buffers.as_deref() else { return Vec::new() };
-        let transmission = |record: &crate::sender::flight::Record| Transmission {
-            start: record.start.count(),
-            end: record.end.count(),
-            state: record.state.text(),
-            sent_ns: record.sent_at.as_nanos(),
-            retransmitted: record.retransmitted,
+        let transmission = |record: &crate::sender::flight::Record| {
+            json!({
+                "start": record.start.count(),
+                "end": record.end.count(),
+                "state": record.state.text(),
+                "sent_ns": record.sent_at.as_nanos(),
+                "retransmitted": record.retransmitted,
+            })
         };
         buffers.flight.records().take(LISTED).map(transmission).collect()
     }

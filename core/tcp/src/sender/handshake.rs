@@ -56,7 +56,7 @@ impl Sender {
     }
     /// Adds to the header of our SYN what the receiver does not know.
     pub fn complete_syn(&self, common: &Common, header: &mut Header) {
-        header.sequence = self.space.initial();
+        header.sequence = self.space.sequence(Offset::SYN);
         header.flags |= self.syn_ecn_flags(common);
         if let Some((cookie, experimental)) = self.fast_open_option() {
             header.options.fast_open = Some(cookie);

@@ -8,6 +8,7 @@ pub(crate) mod acknowledgment;
 pub(crate) mod buffers;
 pub(crate) mod burst;
 mod commit;
+#[cfg(feature = "detail")]
 mod detail;
 mod expiry;
 pub(crate) mod flight;

@@ -30,6 +30,7 @@ impl RateReduction {
         self.start_bytes > 0
     }
     /// `RecoverFS`, `prr_delivered` and `prr_out`.
+    #[cfg(feature = "detail")]
     pub fn figures(&self) -> [u32; 3] {
         [self.start_bytes, self.delivered_bytes, self.sent_bytes]
     }

@@ -34,10 +34,6 @@ impl SendSpace {
     pub fn new(initial: Sequence) -> SendSpace {
         SendSpace { initial, ..SendSpace::default() }
     }
-    /// `ISS`
-    pub fn initial(&self) -> Sequence {
-        self.initial
-    }
     /// Each number of ours on the wire is `by` higher from now on.
     pub fn renumber(&mut self, by: u32) {
         self.initial += by;

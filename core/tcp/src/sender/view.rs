@@ -1,13 +1,56 @@
 //! The sending half of a connection, to be read.
 
 use super::Sender;
-use crate::FastOpenState;
 use crate::common::Common;
 use crate::flags::SenderFlags;
+use crate::{FastOpenState, Info};
 use inhost_base::{Duration, Instant, Sequence};
 
 /// Probes after which a closed window is not a short pause of the application behind it.
 const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
+
+impl Sender {
+    /// Writes the sender's figures into `info`.
+    pub fn tell(&self, common: &Common, info: &mut Info) {
+        let (space, counts, window) = (&self.space, self.counts(), &self.congestion.window);
+        info.send_unacknowledged = space.sequence(space.unacknowledged());
+        info.send_next = space.sequence(space.next());
+        info.send_window_bytes = space.window();
+        info.send_window_scale = self.scale;
+        info.send_segment_bytes = self.segment_bytes() as u16;
+        info.send_queue_bytes = self.queued_bytes() as usize;
+        info.in_flight_bytes = self.in_flight_bytes();
+        info.not_sent_bytes = self.not_sent_bytes(common) as usize;
+        info.send_buffer_bytes = self.send_buffer_bytes(common);
+        info.unanswered_probes = self.unanswered_probes(common);
+        info.sent_bytes = self.acknowledged_bytes();
+        info.delivered_bytes = self.acknowledged_bytes() + u64::from(self.sacked_bytes());
+        info.sacked_bytes = self.sacked_bytes();
+        info.recovery = self.recovery.state;
+        info.reordering_segments = self.reordering_segments(common) as u16;
+        info.retransmitted_segments = counts.retransmitted_segments;
+        info.retransmitted_bytes = counts.retransmitted_bytes;
+        info.timeouts = counts.timeouts;
+        info.reorderings = counts.reorderings;
+        info.duplicate_sacks = counts.duplicate_sacks;
+        info.congestion_marks = counts.congestion_marks;
+        info.congestion_control = self.congestion.name();
+        info.congestion_window_bytes = window.window_bytes;
+        info.slow_start_threshold_bytes = window.threshold_bytes;
+        let Some(buffers) = &self.buffers else { return };
+        info.send_queue_capacity_bytes = buffers.send.capacity_bytes();
+        info.lost_bytes = buffers.flight.lost_bytes();
+        info.bursts_in_flight = buffers.flight.bursts();
+        info.retransmitted_in_flight_bytes = buffers.flight.retransmitted_in_flight_bytes();
+        info.delivered_segments = info.delivered_segments.wrapping_add(buffers.flight.delivered_segments());
+        info.min_round_trip = buffers.flight.rack().least_round_trip();
+        info.pacing_rate_bytes_per_second = buffers.pacing_rate();
+        if let Some(rate) = buffers.rate {
+            info.delivery_rate_bytes_per_second = rate.bytes_per_s();
+            info.delivery_rate_is_application_limited = rate.application_limited;
+        }
+    }
+}
 
 /// A view of the sending half: data queued or not acknowledged. From [`Connection::sender`](crate::Connection::sender).
 #[derive(Clone, Copy)]

@@ -30,6 +30,7 @@ pub(crate) enum State {
     Lost,
 }
 
+#[cfg(feature = "detail")]
 impl State {
     /// Its name in words.
     pub const fn text(self) -> &'static str {
@@ -236,6 +237,7 @@ impl Flight {
         self.sums.resent_bytes
     }
     /// All transmissions, the oldest first.
+    #[cfg(feature = "detail")]
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.iter()
     }

@@ -118,6 +118,7 @@ impl Rack {
         self.reordering_seen = true;
     }
     /// Whether something ever did.
+    #[cfg(feature = "detail")]
     pub fn has_seen_reordering(&self) -> bool {
         self.reordering_seen
     }
