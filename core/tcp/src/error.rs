@@ -1,7 +1,8 @@
 //! How a connection ends, and what a call may say instead of its result.
 
 /// Why a connection ended other than by both sides closing.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+#[error("{}", self.text())]
 #[non_exhaustive]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum ConnectionError {
@@ -101,9 +102,3 @@ impl ConnectionError {
         }
     }
 }
-impl core::fmt::Display for ConnectionError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(self.text())
-    }
-}
-impl core::error::Error for ConnectionError {}

@@ -63,7 +63,8 @@ bitflags! {
         const TAIL_PROBE = 1 << 4;
         /// The application holds small segments back (TCP_CORK).
         const CORKED = 1 << 5;
-        /// The link refused the last data, which waits to be retried.
+        /// The link refused the last data, which waits to be retried: until the application adds to the stream, a segment arrives or a
+        /// timer expires.
         const LINK_REFUSED = 1 << 6;
         /// Pacing holds the next data back.
         const PACED = 1 << 7;
@@ -78,14 +79,12 @@ bitflags! {
 
         /// Cleared when a segment is sent: each lets a single segment go.
         const SINGLE_USE = Self::WINDOW_PROBE.bits() | Self::OVERRIDE_SWS.bits();
-        /// Cleared when the application adds to the stream.
-        const BLOCKED = Self::LINK_REFUSED.bits();
         /// Cleared when a segment of the peer arrives.
-        const CLEARED_ON_ARRIVAL = Self::KEEP_ALIVE.bits() | Self::BLOCKED.bits();
+        const CLEARED_ON_ARRIVAL = Self::KEEP_ALIVE.bits() | Self::LINK_REFUSED.bits();
         /// A segment without data is due.
         const EMPTY_SEGMENT_DUE = Self::WINDOW_PROBE.bits() | Self::KEEP_ALIVE.bits() | Self::ANNOUNCE_URGENT.bits();
         /// The decision what to send needs the slow path, even if all queued data was sent.
-        const SLOW_PATH = Self::EMPTY_SEGMENT_DUE.bits() | Self::TAIL_PROBE.bits() | Self::BLOCKED.bits();
+        const SLOW_PATH = Self::EMPTY_SEGMENT_DUE.bits() | Self::TAIL_PROBE.bits() | Self::LINK_REFUSED.bits();
         /// The queued data cannot be sent as a single segment with a plain header on the fast path.
         const NO_SINGLE_SEGMENT = Self::SLOW_PATH.bits() | Self::PACED.bits() | Self::CORKED.bits() | Self::OVERRIDE_SWS.bits() | Self::PMTU_SEARCH.bits() | Self::WINDOW_REDUCED.bits();
     }

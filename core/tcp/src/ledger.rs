@@ -65,7 +65,7 @@ pub struct Ledgers {
 
 /// The accounts of a connection. The causes that an ordinary quiet connection knows are kept in place; the first of
 /// any other takes one box for all of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Accounts {
     send_since: Instant,
@@ -87,20 +87,7 @@ pub(crate) struct Accounts {
 impl Accounts {
     /// Accounts of a connection that is born `now`.
     pub fn new(now: Instant) -> Self {
-        Accounts {
-            send_since: now,
-            receive_since: now,
-            opening: Duration::ZERO,
-            idle: Duration::ZERO,
-            awaiting_acknowledgment: Duration::ZERO,
-            link: Duration::ZERO,
-            awaiting_data: Duration::ZERO,
-            application_slow: Duration::ZERO,
-            others: None,
-            delivered_segments: 0,
-            send: SendCause::Opening,
-            receive: ReceiveCause::Opening,
-        }
+        Accounts { send_since: now, receive_since: now, ..Accounts::default() }
     }
     /// The queues are freed. The peer got so many transmissions since they were made.
     pub fn delivered(&mut self, segments: u32) {

@@ -144,7 +144,7 @@ pub trait SegmentOutput {
     }
     /// Takes a run of segments as one: `payload` is to be cut into segments of `segment_bytes`, the last may be shorter.
     /// `header` is the first one's, save that FIN and PSH belong to the last. Gives the bytes taken, of whole segments:
-    /// fewer than all where the device became full. `sums` are those of the segments' payloads, as far as they are known.
+    /// fewer than all where the device became full. It is asked only where [`SegmentOutput::large_bytes`] is above 0. `sums` are those of the segments' payloads, as far as they are known.
     fn large(
         &mut self,
         header: &Header,
@@ -153,25 +153,8 @@ pub trait SegmentOutput {
         sums: &[Option<u16>],
         ecn: Ecn,
     ) -> Result<u32, Full> {
-        let (length, step) = (payload.len(), usize::from(segment_bytes.max(1)));
-        let mut taken = 0;
-        while taken < length {
-            let sum = sums.get(taken / step).copied().flatten();
-            let part = payload.part(taken, step).with_sum(sum);
-            let mut header = Header { sequence: header.sequence + taken as u32, ..*header };
-            if taken > 0 {
-                header.flags = header.flags.difference(Flags::CWR);
-            }
-            if taken + part.len() < length {
-                header.flags = header.flags.difference(Flags::FIN | Flags::PSH);
-            }
-            match self.segment(&header, part, ecn) {
-                Ok(()) => taken += part.len(),
-                Err(_) if taken > 0 => break,
-                Err(Full) => return Err(Full),
-            }
-        }
-        Ok(taken as u32)
+        let _ = (header, payload, segment_bytes, sums, ecn);
+        Err(Full)
     }
 }
 

@@ -3,14 +3,11 @@
 mod application;
 #[cfg(feature = "detail")]
 mod detail;
-pub(crate) mod expiry;
-#[cfg(feature = "freeze")]
-mod freeze;
+
 mod icmp;
 mod info;
 mod next;
 pub(crate) mod open;
-mod opening;
 mod options;
 mod receive;
 pub(crate) mod timers;
@@ -27,7 +24,11 @@ use crate::sender::{SendView, Sender};
 use crate::{Changes, Config, ConnectionError, Environment, Ledgers, SoftError};
 use alloc::sync::Arc;
 use inhost_base::Instant;
+#[cfg(feature = "freeze")]
+use inhost_base::freeze::Invalid;
 use inhost_buf::Pool;
+#[cfg(feature = "freeze")]
+use inhost_buf::freeze::ThawPacket;
 use inhost_event::{Disconnected, Event, Mask, SendCause, TcpState};
 
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
@@ -135,6 +136,14 @@ impl Connection {
         may_jump
     }
 
+    /// Calls `act` with each packet of a thawed connection, and checks the connection. `config` is how it behaves, which
+    /// is not written with it.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(&mut self, config: Arc<Config>, act: ThawPacket<'_>) -> Result<(), Invalid> {
+        self.common.thaw(config)?;
+        self.sender.thaw(&self.common, act)?;
+        self.receiver.thaw(act)
+    }
     /// What tests look into.
     #[cfg(test)]
     pub(crate) fn parts(&self) -> (&Common, &Sender) {

@@ -2,7 +2,6 @@
 
 pub(crate) mod acceptability;
 pub(crate) mod ack_timing;
-mod answer;
 pub(crate) mod data;
 #[cfg(feature = "detail")]
 mod detail;
@@ -41,7 +40,7 @@ use inhost_event::{ReceiveCause, TcpState};
 const LEAST_RECEIVE_MSS: u16 = 536;
 
 /// What arrives, until it is read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Receiver {
     /// Made when there is data, freed after [`crate::connection::timers::SHRINK_AFTER`] without.
@@ -90,16 +89,8 @@ impl Receiver {
     /// The initial state.
     #[inline]
     pub fn new(config: &Config, now: Instant) -> Self {
-        Receiver {
-            buffers: None,
-            acknowledge_at: Deadline::NEVER,
-            received_at: now,
-            space: ReceiveSpace::new(scale_for(config), LEAST_RECEIVE_MSS),
-            timestamp_recent: 0,
-            timestamp_hour: 0,
-            ack_timing: AckTiming::new(now),
-            flags: ReceiverFlags::default(),
-        }
+        let space = ReceiveSpace::new(scale_for(config), LEAST_RECEIVE_MSS);
+        Receiver { received_at: now, space, ack_timing: AckTiming::new(now), ..Receiver::default() }
     }
     /// The box of queues, made when it is not there.
     #[inline]

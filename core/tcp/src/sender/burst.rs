@@ -10,25 +10,11 @@ use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use alloc::collections::VecDeque;
+use core::ops::Range;
 use inhost_base::Instant;
 
 /// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
 const MOST_SEALS: usize = 256;
-
-/// New data that is sent at once.
-#[derive(Clone, Copy, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Burst {
-    pub start: Offset,
-    pub end: Offset,
-}
-
-impl Burst {
-    /// Whether the data from `start` to `end` is the last part of the burst, and not its first.
-    pub fn ends_with(&self, start: Offset, end: Offset) -> bool {
-        self.start < start && start < self.end && end == self.end
-    }
-}
 
 /// What ends at a position in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -81,18 +67,22 @@ impl WriteBoundaries {
 }
 
 impl SendBuffers {
+    /// Whether the data from `start` to `end` is the last part of the burst that is leaving, and not its first.
+    pub fn ends_burst(&self, start: Offset, end: Offset) -> bool {
+        self.burst.start < start && start < self.burst.end && end == self.burst.end
+    }
     /// A segment of `burst` was sent, from `start` to `end`, with [`crate::Policy::pushes_writes_and_bursts`].
     #[inline(never)]
     pub fn burst_segment_sent(
         &mut self,
-        burst: Burst,
+        burst: Range<Offset>,
         (start, end, record_end): (Offset, Offset, Offset),
         in_flight: u32,
         now: Instant,
     ) {
-        self.burst = burst;
         self.flight.sent(start, record_end, in_flight, now);
         self.flight.ended(end == burst.end, self.boundaries.is_at(end, WriteBoundary::Record));
+        self.burst = burst;
     }
 }
 
@@ -125,11 +115,11 @@ impl Sender {
         pushed || end == self.stream_end()
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
-    pub fn burst_of(&self, common: &Common, full_bytes: u32, start: Offset, end: Offset) -> Burst {
-        let Some(buffers) = &self.buffers else { return Burst { start, end } };
-        let leaving = buffers.burst;
+    pub fn burst_of(&self, common: &Common, full_bytes: u32, start: Offset, end: Offset) -> Range<Offset> {
+        let Some(buffers) = &self.buffers else { return start..end };
+        let leaving = &buffers.burst;
         if leaving.start < start && start < leaving.end {
-            return leaving;
+            return leaving.clone();
         }
         let segment = full_bytes.max(1);
         // While urgent data is in flight, each segment is a burst of its own.
@@ -145,19 +135,19 @@ impl Sender {
         if rest <= most && odd > 0 && length > segment && !self.may_send_small(common, odd, odd) {
             length -= odd;
         }
-        Burst { start, end: end.max(start + length) }
+        start..end.max(start + length)
     }
     /// The burst that a retransmission from `start` belongs to: the lost segments of a burst are retransmitted together.
-    pub fn retransmitted_burst(&self, full_bytes: u32, start: Offset, end: Offset) -> Burst {
-        let Some(buffers) = &self.buffers else { return Burst { start, end } };
-        let leaving = buffers.retransmitted_burst;
+    pub fn retransmitted_burst(&self, full_bytes: u32, start: Offset, end: Offset) -> Range<Offset> {
+        let Some(buffers) = &self.buffers else { return start..end };
+        let leaving = &buffers.retransmitted_burst;
         if leaving.start < start && start < leaving.end {
-            return leaving;
+            return leaving.clone();
         }
         let segment = full_bytes.max(1);
         let window = self.congestion.window.window_bytes;
         let room = (window.saturating_sub(self.in_flight_bytes()) / segment).max(1) * segment;
-        Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).max(end) }
+        start..buffers.flight.lost_of_burst(start, room).unwrap_or(end).max(end)
     }
     /// Whether a retransmission from `start` to `end` has PSH.
     pub fn pushes_retransmission(&self, full_bytes: u32, start: Offset, end: Offset) -> bool {

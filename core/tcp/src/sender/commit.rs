@@ -78,7 +78,7 @@ impl Sender {
             let answers_first = common.state() == TcpState::SynReceived
                 && common.has(ConnectionFlags::ACTIVE_OPEN)
                 && !has_offered;
-            self.counts_mut().retransmitted_segments += u32::from(!answers_first);
+            self.history_mut().retransmitted_segments += u32::from(!answers_first);
             // What acknowledges it answers this one, not the SYN before.
             common.set(ConnectionFlags::SYN_TIMED, false);
             self.sent_at = now;
@@ -156,8 +156,8 @@ impl Sender {
         if why != RetransmittedWhy::Probe {
             // What follows a refused probe in the same segment is new.
             let bytes = u64::from(data.length.min(self.space.next().since(data.start)));
-            self.counts_mut().retransmitted_segments += 1;
-            self.counts_mut().retransmitted_bytes += bytes;
+            self.history_mut().retransmitted_segments += 1;
+            self.history_mut().retransmitted_bytes += bytes;
         }
         if data.start != self.space.unacknowledged() {
             // RFC 5682 §3.1: what follows is conventional loss recovery.

@@ -14,7 +14,7 @@ impl Sender {
     pub fn detail(&self, common: &Common, cause: SendCause, now: Instant) -> Value {
         let (sender, space) = (self, &self.space);
         let buffers = sender.buffers.as_deref();
-        let counts = sender.counts();
+        let history = sender.history();
         let ahead = |at: Offset| (space.unacknowledged() < at).then(|| at.count());
         json!({
             "initial": space.sequence(Offset::SYN).0,
@@ -35,8 +35,8 @@ impl Sender {
             "oldest_in_flight_ns": buffers.and_then(|b| b.flight.first()).map(|one| ns(now.since(one.sent_at))),
             "since_sent_ns": ns(now.since(sender.sent_at)),
             "acknowledged_bytes": sender.acknowledged_bytes(),
-            "retransmitted_segments": counts.retransmitted_segments,
-            "retransmitted_bytes": counts.retransmitted_bytes,
+            "retransmitted_segments": history.retransmitted_segments,
+            "retransmitted_bytes": history.retransmitted_bytes,
             "is_corked": self.flags.contains(SenderFlags::CORKED),
             "cause": cause.text(),
         })
@@ -58,22 +58,22 @@ impl Sender {
     pub fn recovery_detail(&self, common: &Common) -> Value {
         let (sender, recovery) = (self, &self.recovery);
         let buffers = sender.buffers.as_deref();
-        let counts = sender.counts();
+        let history = sender.history();
         let smoothed = common.round_trip().smoothed().unwrap_or(Duration::ZERO);
         let window = buffers.map(|b| b.flight.rack().reordering_window(recovery.state.has_end(), smoothed));
         json!({
             "state": recovery.state.text(),
             "until": recovery.state.has_end().then(|| recovery.recover.count()),
             "duplicate_acknowledgments": recovery.duplicates,
-            "timeouts": counts.timeouts,
+            "timeouts": history.timeouts,
             "sacked_bytes": sender.sacked_bytes(),
             "lost_bytes": buffers.map_or(0, |buffers| buffers.flight.lost_bytes()),
             "retransmitted_in_flight_bytes": buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
             "reordering_segments": sender.reordering_segments(common),
             "reordering_window_ns": window.map_or(0, ns),
             "reordering_was_seen": buffers.is_some_and(|buffers| buffers.flight.rack().has_seen_reordering()),
-            "reorderings": counts.reorderings,
-            "duplicate_sacks": counts.duplicate_sacks,
+            "reorderings": history.reorderings,
+            "duplicate_sacks": history.duplicate_sacks,
             "tests_timeout": recovery.forward,
             "tail_probe_is_out": buffers.is_some_and(|buffers| buffers.tail_probe.is_out()),
             "rate_reduction_bytes": buffers.filter(|_| recovery.reduces()).map(|b| b.reduction.figures()),

@@ -231,7 +231,7 @@ impl Sender {
     pub fn open(&mut self, common: &mut Common) {
         self.recovery = Recovery::new(self.space.unacknowledged());
         // RFC 6928 §2: one retransmission of the SYN may be spurious; more of them reduce the initial window.
-        let repeated = self.counts().retransmitted_segments;
+        let repeated = self.history().retransmitted_segments;
         let segments = if repeated > 1 { 1 } else { common.config().initial_window_segments };
         self.congestion.open(segments, self.effective_mss(common));
         if common.has(ConnectionFlags::SYN_REPEATED) {

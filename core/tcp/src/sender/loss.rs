@@ -1,13 +1,15 @@
 //! Loss recovery: what acknowledgments, timers, the path and the link change about it (RFC 5681 §3, RFC 6582, RFC 6675 §5,
 //! RFC 8985, RFC 5682).
 
-use super::{SendBuffers, Sender};
+use super::{Recovery, SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::offset::Offset;
 use crate::sender::flight::AckSample;
 use crate::sender::reduction::{RateReduction, UndoState};
 use crate::{Environment, RecoveryState};
 use inhost_base::{Deadline, Duration, Instant};
+use inhost_congestion::Acknowledged;
 use inhost_event::{Event, Mask, WindowChanged};
 
 /// Maximum reordering that is assumed of a path, in segments.
@@ -83,14 +85,14 @@ impl Sender {
         let segment = self.segment_bytes();
         let Some(buffers) = &mut self.buffers else { return };
         buffers.flight.rack_mut().saw_reordering();
-        self.history.get_or_insert_default().counts.reorderings += 1;
+        self.history.get_or_insert_default().reorderings += 1;
         let degree = buffers.flight.overtaken_by(start, segment).min(MOST_REORDERING) as u16;
         buffers.reordering = buffers.reordering.max(degree);
     }
     /// The peer got something twice.
     fn note_duplicate(&mut self, sample: &AckSample) {
         let Some((start, end)) = sample.repeated else { return };
-        self.counts_mut().duplicate_sacks += 1;
+        self.history_mut().duplicate_sacks += 1;
         let (unacknowledged, next) = (self.space.unacknowledged(), self.space.next());
         let segments = end.since(start).div_ceil(self.segment_bytes().max(1));
         let Some(buffers) = &mut self.buffers else { return };
@@ -198,7 +200,7 @@ impl Sender {
         if self.recovery.state == RecoveryState::WindowReduction {
             return;
         }
-        self.counts_mut().congestion_marks += 1;
+        self.history_mut().congestion_marks += 1;
         let at_its_least = self.congestion.window.window_bytes <= self.segment_bytes();
         // A connection whose queues were freed has been idle for longer than it would wait.
         if at_its_least && self.buffers.is_some() {
@@ -352,7 +354,7 @@ impl Sender {
     /// 8985 §6.3, RFC 5682 §2).
     // spec: RFC6675 5.1-2, 5.1-1
     pub fn recover_by_timer(&mut self, common: &Common, now: Instant) {
-        self.counts_mut().timeouts += 1;
+        self.history_mut().timeouts += 1;
         let in_flight = self.flight_size(self.space.outstanding_bytes());
         let state = self.recovery.state;
         // One reduction for each window of data.
@@ -417,5 +419,60 @@ impl Sender {
                 smoothed_round_trip: smoothed,
             })
         });
+    }
+}
+
+impl Recovery {
+    pub fn new(initial: Offset) -> Self {
+        Recovery { recover: initial.back(1), ..Recovery::default() }
+    }
+    /// Nothing is amiss any more.
+    pub fn end(&mut self) {
+        (self.state, self.duplicates, self.forward) = (RecoveryState::Open, 0, false);
+    }
+    /// Whether the window is kept by recovery, not by congestion control.
+    pub fn reduces(&self) -> bool {
+        matches!(self.state, RecoveryState::Recovery | RecoveryState::WindowReduction)
+    }
+}
+
+impl Sender {
+    /// The next new data carries CWR, for any reduction of the window (RFC 3168 §6.1.2).
+    pub fn tell_of_reduction(&mut self, common: &Common) {
+        self.flags.set(SenderFlags::WINDOW_REDUCED, common.has(ConnectionFlags::ECN));
+    }
+    /// Reports an acknowledgment to congestion control.
+    #[inline]
+    pub fn grow(&mut self, common: &Common, bytes: u32, sample: &AckSample, now: Instant) {
+        let outstanding = self.space.outstanding_bytes();
+        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack().least_round_trip());
+        self.congestion.acknowledged(&Acknowledged {
+            bytes,
+            acknowledged_bytes: self.acknowledged_bytes(),
+            sent_bytes: self.acknowledged_bytes() + u64::from(outstanding),
+            latest_round_trip: sample.newest_round_trip,
+            smoothed_round_trip: common.round_trip().smoothed().unwrap_or(Duration::ZERO),
+            least_round_trip: least.unwrap_or(Duration::ZERO),
+            in_flight_before_bytes: sample.in_flight_before_bytes,
+            recovering: self.recovery.reduces(),
+            rate: sample.rate,
+            now,
+        });
+    }
+    /// Retransmits what is in flight in segments of more than `bytes`, without a congestion response: the path, or with 0
+    /// the peer's window, has refused it.
+    pub fn retransmit_longer_than(&mut self, bytes: u32) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.flight.mark_lost_where(|record| record.bytes() > bytes);
+            buffers.flight.refuse();
+        }
+    }
+    pub fn sacked_bytes(&self) -> u32 {
+        self.buffers.as_ref().map_or(0, |buffers| buffers.flight.sacked_bytes())
+    }
+    /// Segments that may overtake another before that counts as lost.
+    pub fn reordering_segments(&self, common: &Common) -> u32 {
+        let learned = self.buffers.as_ref().map_or(0, |buffers| buffers.reordering);
+        u32::from(learned.max(u16::from(common.config().reordering_segments))).max(1)
     }
 }

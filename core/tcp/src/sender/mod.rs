@@ -10,14 +10,12 @@ pub(crate) mod burst;
 mod commit;
 #[cfg(feature = "detail")]
 mod detail;
-mod expiry;
 pub(crate) mod flight;
 pub(crate) mod handshake;
 pub(crate) mod loss;
 pub(crate) mod next;
 mod pace;
 pub(crate) mod probe;
-pub(crate) mod recovery;
 pub(crate) mod reduction;
 mod run;
 pub(crate) mod search;
@@ -34,7 +32,7 @@ use crate::common::{Common, MAX_SCALE};
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::sender::buffers::FastOpen;
-use crate::sender::burst::{Burst, WriteBoundaries};
+use crate::sender::burst::WriteBoundaries;
 use crate::sender::flight::Flight;
 use crate::sender::probe::TailProbe;
 use crate::sender::reduction::{RateReduction, UndoState};
@@ -42,6 +40,7 @@ use crate::sender::search::Search;
 use crate::sender::space::SendSpace;
 use crate::{Config, CongestionChoice, RecoveryState};
 use alloc::boxed::Box;
+use core::ops::Range;
 #[cfg(feature = "freeze")]
 use inhost_base::freeze::{Invalid, require};
 use inhost_base::{Deadline, Instant, Sequence};
@@ -78,7 +77,7 @@ pub(crate) struct Sender {
 }
 
 /// State of loss recovery that is kept when nothing is in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Recovery {
     state: RecoveryState,
@@ -107,9 +106,9 @@ pub(crate) struct SendBuffers {
     /// Data up to here may be sent although it was not pushed.
     released: Option<Offset>,
     /// The burst of new data that was sent last.
-    burst: Burst,
+    burst: Range<Offset>,
     /// The burst that was retransmitted last.
-    retransmitted_burst: Burst,
+    retransmitted_burst: Range<Offset>,
     /// The end of the last segment that was not full.
     last_small: Option<Offset>,
     /// The data in flight.
@@ -132,19 +131,10 @@ pub(crate) struct SendBuffers {
     force: bool,
 }
 
-/// What few connections need, but need as long as they live.
+/// What few connections need, but need as long as they live: counts for instruments, and the search for the path MTU.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct History {
-    counts: Counts,
-    /// The search for the path MTU, once it has begun.
-    search: Option<Search>,
-}
-
-/// Counts for instruments.
-#[derive(Clone, Copy, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Counts {
     retransmitted_bytes: u64,
     retransmitted_segments: u32,
     timeouts: u32,
@@ -154,6 +144,8 @@ struct Counts {
     duplicate_sacks: u32,
     /// Reductions of the window that a router asked for.
     congestion_marks: u32,
+    /// Once it has begun.
+    search: Option<Search>,
 }
 
 impl Sender {
@@ -187,8 +179,8 @@ impl Sender {
         self.buffers.as_deref()
     }
     /// What the connection has met so far.
-    fn counts(&self) -> Counts {
-        self.history.as_deref().copied().unwrap_or_default().counts
+    fn history(&self) -> History {
+        self.history.as_deref().copied().unwrap_or_default()
     }
     /// The retransmission timer.
     pub fn timer(&self) -> Deadline {
@@ -284,9 +276,9 @@ impl Sender {
             none => none.get_or_insert_default(),
         }
     }
-    /// The counts of what it meets, made if they do not exist.
-    fn counts_mut(&mut self) -> &mut Counts {
-        &mut self.history.get_or_insert_default().counts
+    /// The same, made if it does not exist.
+    fn history_mut(&mut self) -> &mut History {
+        self.history.get_or_insert_default()
     }
     /// Bytes of the stream that the peer has acknowledged.
     #[inline]

@@ -396,10 +396,7 @@ impl Sender {
         }
         let end = self.space.next() + length;
         if length < unsent && common.config().policy.fills_window_behind_full_segments {
-            return self
-                .buffers
-                .as_ref()
-                .is_some_and(|buffers| buffers.burst.ends_with(self.space.next(), end));
+            return self.buffers().is_some_and(|buffers| buffers.ends_burst(self.space.next(), end));
         }
         if length < unsent {
             return nothing_outstanding && length >= self.space.largest_window().div_ceil(2);

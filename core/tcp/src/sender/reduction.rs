@@ -18,11 +18,8 @@ impl RateReduction {
     /// Begins with `outstanding_bytes` sent and not acknowledged, of which the peer had `sacked_bytes` before the
     /// acknowledgment that showed the loss, and with what that one delivered.
     pub fn new(outstanding_bytes: u32, sacked_bytes: u32) -> Self {
-        RateReduction {
-            start_bytes: outstanding_bytes.saturating_sub(sacked_bytes).max(1),
-            delivered_bytes: 0,
-            sent_bytes: 0,
-        }
+        let start_bytes = outstanding_bytes.saturating_sub(sacked_bytes).max(1);
+        RateReduction { start_bytes, ..RateReduction::default() }
     }
     /// Whether it has begun.
     #[cfg(feature = "freeze")]

@@ -140,7 +140,7 @@ impl Sender {
         }
     }
     pub fn search_from(&mut self, common: &Common, low: u16, high: u16) {
-        self.history.get_or_insert_default().search = Some(Search::new(low, high));
+        self.history_mut().search = Some(Search::new(low, high));
         self.flags.insert(SenderFlags::PMTU_SEARCH);
         self.congestion.resize(self.effective_mss(common));
     }

@@ -12,7 +12,7 @@ const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
 impl Sender {
     /// Writes the sender's figures into `info`.
     pub fn tell(&self, common: &Common, info: &mut Info) {
-        let (space, counts, window) = (&self.space, self.counts(), &self.congestion.window);
+        let (space, history, window) = (&self.space, self.history(), &self.congestion.window);
         info.send_unacknowledged = space.sequence(space.unacknowledged());
         info.send_next = space.sequence(space.next());
         info.send_window_bytes = space.window();
@@ -28,12 +28,12 @@ impl Sender {
         info.sacked_bytes = self.sacked_bytes();
         info.recovery = self.recovery.state;
         info.reordering_segments = self.reordering_segments(common) as u16;
-        info.retransmitted_segments = counts.retransmitted_segments;
-        info.retransmitted_bytes = counts.retransmitted_bytes;
-        info.timeouts = counts.timeouts;
-        info.reorderings = counts.reorderings;
-        info.duplicate_sacks = counts.duplicate_sacks;
-        info.congestion_marks = counts.congestion_marks;
+        info.retransmitted_segments = history.retransmitted_segments;
+        info.retransmitted_bytes = history.retransmitted_bytes;
+        info.timeouts = history.timeouts;
+        info.reorderings = history.reorderings;
+        info.duplicate_sacks = history.duplicate_sacks;
+        info.congestion_marks = history.congestion_marks;
         info.congestion_control = self.congestion.name();
         info.congestion_window_bytes = window.window_bytes;
         info.slow_start_threshold_bytes = window.threshold_bytes;

@@ -78,7 +78,7 @@ impl Sender {
         if taken == 0 && length > 0 {
             return Err(StreamError::WouldBlock);
         }
-        self.flags.remove(SenderFlags::BLOCKED);
+        self.flags.remove(SenderFlags::LINK_REFUSED);
         let end = self.end_of_queue(common);
         if how.urgent && taken == length && taken > 0 {
             self.space.urge_to(end);
@@ -132,7 +132,7 @@ impl Sender {
     /// Nothing more follows what is queued, or not soon: it goes now, whether the link refused it before or not.
     pub fn push_all(&mut self) {
         self.space.push_to(self.stream_end());
-        self.flags.remove(SenderFlags::BLOCKED);
+        self.flags.remove(SenderFlags::LINK_REFUSED);
     }
     /// Small segments are held back, or no longer.
     pub fn cork(&mut self, on: bool) {

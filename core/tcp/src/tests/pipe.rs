@@ -1,7 +1,7 @@
 //! Two connections over a pipe that loses, duplicates, delays and refuses segments, in virtual time. Checks that the data
 //! delivered is the data sent, in order, once, and that both ends close.
 
-use super::trial::pattern;
+use super::trial::{cut, pattern};
 use crate::{
     Config, CongestionChoice, Connection, Ecn, EcnMode, Environment, Header, Open, SegmentOutput, SendHow,
     StreamError,
@@ -122,6 +122,16 @@ impl SegmentOutput for Pipe<'_> {
     }
     fn large_bytes(&self) -> u32 {
         self.faults.large_bytes
+    }
+    fn large(
+        &mut self,
+        header: &Header,
+        payload: Slices<'_>,
+        segment_bytes: u16,
+        sums: &[Option<u16>],
+        ecn: Ecn,
+    ) -> Result<u32, Full> {
+        cut(self, header, payload, segment_bytes, sums, ecn)
     }
 }
 

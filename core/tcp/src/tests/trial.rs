@@ -89,6 +89,36 @@ impl Sent {
     }
 }
 
+/// Gives a run of segments to `out` one after another, as a device without GSO takes them.
+pub fn cut(
+    out: &mut impl SegmentOutput,
+    header: &Header,
+    payload: Slices<'_>,
+    segment_bytes: u16,
+    sums: &[Option<u16>],
+    ecn: Ecn,
+) -> Result<u32, Full> {
+    let (length, step) = (payload.len(), usize::from(segment_bytes.max(1)));
+    let mut taken = 0;
+    while taken < length {
+        let sum = sums.get(taken / step).copied().flatten();
+        let part = payload.part(taken, step).with_sum(sum);
+        let mut header = Header { sequence: header.sequence + taken as u32, ..*header };
+        if taken > 0 {
+            header.flags = header.flags.difference(Flags::CWR);
+        }
+        if taken + part.len() < length {
+            header.flags = header.flags.difference(Flags::FIN | Flags::PSH);
+        }
+        match out.segment(&header, part, ecn) {
+            Ok(()) => taken += part.len(),
+            Err(_) if taken > 0 => break,
+            Err(Full) => return Err(Full),
+        }
+    }
+    Ok(taken as u32)
+}
+
 struct Collect<'a> {
     sent: &'a mut VecDeque<Sent>,
     room: usize,
@@ -107,6 +137,16 @@ impl SegmentOutput for Collect<'_> {
     // Every test also shows that a GSO segment equals its segments sent one after another.
     fn large_bytes(&self) -> u32 {
         60_000
+    }
+    fn large(
+        &mut self,
+        header: &Header,
+        payload: Slices<'_>,
+        segment_bytes: u16,
+        sums: &[Option<u16>],
+        ecn: Ecn,
+    ) -> Result<u32, Full> {
+        cut(self, header, payload, segment_bytes, sums, ecn)
     }
 }
 

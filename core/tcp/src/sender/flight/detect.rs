@@ -1,6 +1,9 @@
-//! Loss detection: by time (RFC 8985 §6.2, step 5) or by count (RFC 6675 §4, RFC 6582).
+//! Loss detection: by time, a segment is lost if one sent sufficiently later was delivered (RACK, RFC 8985 §6); or by count (RFC 6675 §4, RFC
+//! 6582).
 
 use super::{Flight, Record, State};
+use crate::offset::Offset;
+use crate::round_trip::RoundTrip;
 use inhost_base::{Duration, Instant};
 
 impl Flight {
@@ -88,5 +91,144 @@ impl Flight {
     /// How many segments overtook what starts at `start`, at least.
     pub fn overtaken_by(&self, start: crate::offset::Offset, segment_bytes: u32) -> u32 {
         self.highest_sacked.since(start).div_ceil(segment_bytes.max(1))
+    }
+}
+
+/// Recoveries for which a wider reordering window is kept (RFC 8985 §6.2, step 4).
+const PERSIST: u8 = 16;
+/// Minimum time for which the least round trip counts; it counts for at most twice as long.
+const LEAST_FOR: Duration = Duration::from_secs(150);
+
+/// What RFC 8985 §5.2 keeps for a connection.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Rack {
+    /// `RACK.xmit_ts`: the latest transmission time among the delivered segments.
+    sent_at: Instant,
+    /// `RACK.end_seq`
+    end: Offset,
+    /// `RACK.rtt`; zero before anything was delivered.
+    round_trip: Duration,
+    /// Something overtook something else on this path.
+    reordering_seen: bool,
+    /// `RACK.reo_wnd_mult`
+    window_factor: u8,
+    /// `RACK.reo_wnd_persist`
+    persist: u8,
+    /// `RACK.dsack_round`: until this is acknowledged, one duplicate has widened the window.
+    widened_until: Option<Offset>,
+    /// The least round trip of this period and of the one before.
+    least: [Duration; 2],
+    least_since: Instant,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack {
+            sent_at: Instant::ZERO,
+            end: Offset::SYN,
+            round_trip: Duration::ZERO,
+            reordering_seen: false,
+            window_factor: 1,
+            persist: 0,
+            widened_until: None,
+            least: [Duration::MAX; 2],
+            least_since: Instant::ZERO,
+        }
+    }
+}
+
+impl Rack {
+    /// The least round trip of the last minutes.
+    pub fn least_round_trip(&self) -> Option<Duration> {
+        let least = self.least[0].min(self.least[1]);
+        (least < Duration::MAX).then_some(least)
+    }
+    /// A round trip was measured, by data. Before the first one the handshake's is known.
+    // spec: RFC8985 6.2-1
+    #[inline]
+    pub fn measured(&mut self, sample: Duration, known: &RoundTrip, now: Instant) {
+        if now.since(self.least_since) > LEAST_FOR || sample < self.least[0] {
+            self.least_may_change(sample, known, now);
+        }
+    }
+    fn least_may_change(&mut self, sample: Duration, known: &RoundTrip, now: Instant) {
+        let is_first = self.least == [Duration::MAX; 2];
+        let sample = known.only_measurement().filter(|_| is_first).map_or(sample, |known| known.min(sample));
+        if now.since(self.least_since) > LEAST_FOR {
+            let fresh = now.since(self.least_since) < LEAST_FOR.times(2);
+            self.least = [sample, if fresh { self.least[0] } else { Duration::MAX }];
+            self.least_since = now;
+        } else if sample < self.least[0] {
+            self.least[0] = sample;
+        }
+    }
+    /// RFC 8985 §6.2, step 2: the latest transmission that arrived.
+    // spec: RFC8985 6.2-2
+    pub fn delivered(&mut self, piece: &Record, echo_at_most: Option<Instant>, now: Instant) {
+        let round_trip = now.since(piece.sent_at);
+        if piece.retransmitted {
+            // It may be the first copy that arrived.
+            let earlier_copy = echo_at_most.is_some_and(|at| at < piece.sent_at);
+            let too_soon = self.least_round_trip().is_some_and(|least| round_trip < least);
+            if earlier_copy || too_soon {
+                return;
+            }
+        }
+        self.round_trip = round_trip.max(Duration::from_nanos(1));
+        if (self.sent_at, self.end) < (piece.sent_at, piece.end) {
+            (self.sent_at, self.end) = (piece.sent_at, piece.end);
+        }
+    }
+    /// Whether `record` was sent before a segment that was delivered.
+    pub fn was_overtaken(&self, record: &Record) -> bool {
+        self.round_trip > Duration::ZERO && (record.sent_at, record.end) < (self.sent_at, self.end)
+    }
+    /// When `record` is lost if it has not arrived by then.
+    pub fn lost_at(&self, record: &Record, window: Duration) -> Instant {
+        record.sent_at + self.round_trip + window
+    }
+    /// When the last overtaken segment is lost.
+    pub fn last_lost_at(&self, window: Duration) -> Instant {
+        self.sent_at + self.round_trip + window
+    }
+    /// RFC 8985 §6.2, step 4: the reordering window, in which an overtaken segment may still arrive. `recovering`: a
+    /// recovery is under way, or DupThresh segments are selectively acknowledged.
+    // spec: RFC8985 3.3.2-1, 3.3.2-2, 3.3.2-4
+    pub fn reordering_window(&self, recovering: bool, smoothed: Duration) -> Duration {
+        if !self.reordering_seen && recovering {
+            return Duration::ZERO;
+        }
+        let least = self.least_round_trip().unwrap_or(Duration::ZERO);
+        least.divided_by(4).times(u64::from(self.window_factor)).min(smoothed)
+    }
+    /// Something overtook something else on this path.
+    pub fn saw_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+    /// Whether something ever did.
+    #[cfg(feature = "detail")]
+    pub fn has_seen_reordering(&self) -> bool {
+        self.reordering_seen
+    }
+    /// The peer got something twice, with everything before `next` sent: a retransmission was a mistake, so that the
+    /// window widens, once a round trip.
+    // spec: RFC8985 3.3.2-3, 4-3
+    pub fn widen(&mut self, unacknowledged: Offset, next: Offset) {
+        self.reordering_seen = true;
+        if self.widened_until.is_some_and(|until| unacknowledged < until) {
+            return;
+        }
+        self.widened_until = Some(next);
+        self.window_factor = self.window_factor.saturating_add(1);
+        self.persist = PERSIST;
+    }
+    /// A recovery ended. After enough of them without a spurious retransmission the reordering window returns to its
+    /// minimum.
+    pub fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.window_factor = 1;
+        }
     }
 }

@@ -6,7 +6,6 @@
 
 mod delivery;
 mod detect;
-mod rack;
 mod scoreboard;
 
 pub(crate) use delivery::AckSample;
@@ -14,9 +13,9 @@ pub(crate) use delivery::AckSample;
 use crate::offset::{Blocks, Offset};
 use alloc::collections::VecDeque;
 use core::ops::{AddAssign, SubAssign};
+use detect::Rack;
 use inhost_base::Instant;
 use inhost_congestion::{RateMark, RateSampler};
-use rack::Rack;
 
 /// The state of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
