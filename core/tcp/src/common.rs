@@ -3,7 +3,8 @@
 use crate::flags::ConnectionFlags;
 use crate::round_trip::RoundTrip;
 use crate::{
-    Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open, SoftError, StreamError,
+    Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open, Policy, SoftError,
+    StreamError,
 };
 use alloc::sync::Arc;
 use inhost_base::{Deadline, Duration, Instant};
@@ -82,6 +83,10 @@ impl Common {
     /// The configuration, shared or of its own.
     pub fn config(&self) -> &Arc<Config> {
         &self.config
+    }
+    /// Its choices where RFCs leave one.
+    pub fn policy(&self) -> &Policy {
+        &self.config.policy
     }
     /// The configuration, to be changed for this connection alone: it is shared until the first change.
     pub fn config_mut(&mut self) -> &mut Config {

@@ -44,7 +44,7 @@ impl Connection {
             "scoreboard": self.sender.scoreboard(),
             "agreed": agreed(&self.common),
             "options": options(&self.common),
-            "policy": self.common.config().policy,
+            "policy": self.common.policy(),
             "send_ledger": spent(ledgers.send.iter().map(|(cause, time)| (cause.text(), time))),
             "receive_ledger": spent(ledgers.receive.iter().map(|(cause, time)| (cause.text(), time))),
         })

@@ -21,7 +21,7 @@ impl Connection {
         }
         match error {
             _ if self.common.is_handshake_of_a_listener()
-                && self.common.config().policy.soft_errors_end_handshakes =>
+                && self.common.policy().soft_errors_end_handshakes =>
             {
                 if self.common.forgets_caller(error) {
                     self.finish(Some(ConnectionError::Unreachable), env);
@@ -31,7 +31,7 @@ impl Connection {
             NetworkError::Soft(soft) => {
                 self.common.note(soft, env);
                 let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
-                if reverts && self.common.config().policy.icmp_reverts_back_off {
+                if reverts && self.common.policy().icmp_reverts_back_off {
                     let at = self.sender.space().offset(sequence);
                     self.sender.revert_back_off(&mut self.common, at, env.now());
                 }

@@ -158,7 +158,7 @@ impl Connection {
         if self.common.state() == TcpState::Closed {
             return;
         }
-        let keeps_data = error.is_none() || self.common.config().policy.received_data_survives_reset;
+        let keeps_data = error.is_none() || self.common.policy().received_data_survives_reset;
         self.receiver.end(keeps_data, env.pool());
         self.sender.end(env.pool());
         if self.common.state() != TcpState::TimeWait {

@@ -42,7 +42,7 @@ impl Connection {
             Next::Data(data) => {
                 let end = data.start + data.length;
                 let pushed = match data.retransmission {
-                    Some(_) if self.common.config().policy.pushes_writes_and_bursts => {
+                    Some(_) if self.common.policy().pushes_writes_and_bursts => {
                         self.sender.pushes_retransmission(full_bytes, data.start, end)
                     }
                     _ => self.sender.pushes(&self.common, full_bytes, data.start, data.first_end(), end),

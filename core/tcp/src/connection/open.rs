@@ -49,9 +49,6 @@ impl Connection {
         }
         Connection { common, sender, receiver: Receiver::new(config, now), accounts: Accounts::new(now) }
     }
-}
-
-impl Connection {
     /// Accepts the data of the SYN from which a connection was just accepted, because its cookie is valid. From now on
     /// the application may read and, once the SYN-ACK was sent, its writes are sent (RFC 7413 §4.2.1).
     pub fn take_syn_data(

@@ -33,9 +33,6 @@ impl Connection {
     pub(super) fn last_segment_at(&self) -> Instant {
         self.receiver.received_at().max(self.sender.sent_at())
     }
-}
-
-impl Connection {
     /// Lets the timers that are due by `env.now()` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
         let now = env.now();

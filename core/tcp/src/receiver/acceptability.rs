@@ -28,9 +28,8 @@ impl Receiver {
     ) -> bool {
         if self.fails_paws(common, arrival, says_nothing, env.now()) {
             env.discarded(Drop::OldTimestamp);
-            let is_silent = common.config().policy.pure_acks_pass_paws
-                && arrival.is_pure()
-                && arrival.first < self.space.next();
+            let is_silent =
+                common.policy().pure_acks_pass_paws && arrival.is_pure() && arrival.first < self.space.next();
             if !is_silent {
                 self.note_old(common, arrival);
                 self.answer_unacceptable(common, arrival, env.now());
@@ -75,7 +74,7 @@ impl Receiver {
         let next = self.space.next();
         let window = self.space.window();
         let (first, end) = (arrival.first, arrival.first + length);
-        let touches = common.config().policy.unacknowledged_range_is_acceptable
+        let touches = common.policy().unacknowledged_range_is_acceptable
             && (common.state() != TcpState::SynReceived || common.has(ConnectionFlags::ACTIVE_OPEN))
             && self.space.acknowledged() <= end
             && end <= next;
@@ -130,7 +129,7 @@ impl Receiver {
     }
     /// Whether a reset has the number of the peer's FIN, which is what a peer that was killed may send.
     pub fn repeats_fin(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
-        common.config().policy.reset_at_fin_is_valid
+        common.policy().reset_at_fin_is_valid
             && arrival.first + 1 == self.space.next()
             && matches!(common.state(), TcpState::CloseWait | TcpState::LastAck | TcpState::Closing)
     }
@@ -145,7 +144,7 @@ impl Receiver {
             return common.config().timestamps_required;
         };
         let age = self.timestamp_age(value, now);
-        let spares_pure = common.config().policy.pure_acks_pass_paws;
+        let spares_pure = common.policy().pure_acks_pass_paws;
         let most = i32::from(spares_pure && !common.opens());
         let is_overtaken = || {
             spares_pure
@@ -187,13 +186,6 @@ impl Receiver {
             self.set_timestamp_recent(value, now);
         }
     }
-}
-
-fn hour_of(now: Instant) -> u16 {
-    (now.as_nanos() / (3600 * 1_000_000_000)) as u16
-}
-
-impl Receiver {
     /// An acknowledgment informs the peer of our state. A segment without data may be the answer to one of ours, so
     /// answers to it are limited, to prevent an endless exchange of acknowledgments; so are answers to a SYN, with data
     /// or without (RFC 5961 §4.2, §7).
@@ -234,4 +226,8 @@ impl Receiver {
             env.discarded(Drop::RateLimited);
         }
     }
+}
+
+fn hour_of(now: Instant) -> u16 {
+    (now.as_nanos() / (3600 * 1_000_000_000)) as u16
 }

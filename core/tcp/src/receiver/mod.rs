@@ -11,7 +11,6 @@ pub(crate) mod reassembly;
 pub(crate) mod sack;
 pub(crate) mod sizing;
 pub(crate) mod space;
-mod urgent;
 mod view;
 pub(crate) mod window;
 

@@ -61,7 +61,7 @@ impl Sender {
     fn tells_of_mark(&self, common: &Common, flags: Flags) -> bool {
         common.has(ConnectionFlags::ECN)
             && flags.ece()
-            && (self.space.has_outstanding() || !common.config().policy.ece_needs_data_in_flight)
+            && (self.space.has_outstanding() || !common.policy().ece_needs_data_in_flight)
     }
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
@@ -77,7 +77,7 @@ impl Sender {
         let window = self.scaled(header.window);
         // An unacceptable acknowledgment changes nothing.
         let same_window = window == self.space.window()
-            || (common.config().policy.same_sequence_only_widens_window
+            || (common.policy().same_sequence_only_widens_window
                 && self.space.narrows(arrival.first, arrival.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.space.has_outstanding() && same_window && empty && self.space.window() > 0
@@ -181,7 +181,7 @@ impl Sender {
         }
         let before = buffers.flight.len();
         buffers.flight.acknowledge(acknowledgment, now, sample);
-        if common.config().policy.partial_acks_recut_segments {
+        if common.policy().partial_acks_recut_segments {
             buffers.flight.count_whole(before, segment_bytes, sample);
         }
         if let Some(round_trip) = sample.newest_round_trip {

@@ -105,7 +105,7 @@ impl Sender {
         first_end: Offset,
         end: Offset,
     ) -> bool {
-        if common.config().policy.pushes_writes_and_bursts {
+        if common.policy().pushes_writes_and_bursts {
             let burst = self.burst_of(common, full_bytes, start, first_end);
             let follows = burst.start < start || first_end < end;
             return (end == burst.end && follows) || self.ends_write(end);
@@ -195,7 +195,7 @@ impl Sender {
     /// Linux holds back data with MSG_MORE only during that call: the next acknowledgment sends it.
     #[inline]
     pub fn release_held_writes(&mut self, common: &Common) {
-        if common.config().policy.pushes_writes_and_bursts && !self.flags.contains(SenderFlags::CORKED) {
+        if common.policy().pushes_writes_and_bursts && !self.flags.contains(SenderFlags::CORKED) {
             let end = self.stream_end();
             if let Some(buffers) = &mut self.buffers {
                 buffers.released = Some(end);

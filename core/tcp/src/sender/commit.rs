@@ -117,7 +117,7 @@ impl Sender {
             let end = start + rest.min(segment);
             let record_end = if is_last { data.end() } else { end };
             let before = in_flight + start.since(data.start);
-            if common.config().policy.pushes_writes_and_bursts {
+            if common.policy().pushes_writes_and_bursts {
                 let burst = self.burst_of(common, full_bytes, start, end);
                 self.buffers_mut().burst_segment_sent(burst, (start, end, record_end), before, now);
             } else {
@@ -148,7 +148,7 @@ impl Sender {
     ) {
         let now = env.now();
         let stamp = common.timestamp(now);
-        if common.config().policy.pushes_writes_and_bursts {
+        if common.policy().pushes_writes_and_bursts {
             let burst = self.retransmitted_burst(full_bytes, data.start, data.start + data.length);
             self.buffers_mut().retransmitted_burst = burst;
         }

@@ -144,7 +144,7 @@ impl Sender {
     pub fn measure_syn(&mut self, common: &mut Common, arrival: &Arrival<'_>, now: Instant) {
         // After a repeated SYN the sample is ambiguous (Karn); only a profile that takes a sample from each acknowledgment
         // relies on the timestamp then.
-        if common.has(ConnectionFlags::SYN_REPEATED) && !common.config().policy.rtt_sample_for_each_ack {
+        if common.has(ConnectionFlags::SYN_REPEATED) && !common.policy().rtt_sample_for_each_ack {
             return;
         }
         let measured = common.has(ConnectionFlags::SYN_TIMED).then(|| now.since(self.sent_at));

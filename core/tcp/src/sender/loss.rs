@@ -15,6 +15,20 @@ use inhost_event::{Event, Mask, WindowChanged};
 /// Maximum reordering that is assumed of a path, in segments.
 const MOST_REORDERING: u32 = 300;
 
+impl Recovery {
+    pub fn new(initial: Offset) -> Self {
+        Recovery { recover: initial.back(1), ..Recovery::default() }
+    }
+    /// Nothing is amiss any more.
+    pub fn end(&mut self) {
+        (self.state, self.duplicates, self.forward) = (RecoveryState::Open, 0, false);
+    }
+    /// Whether the window is kept by recovery, not by congestion control.
+    pub fn reduces(&self) -> bool {
+        matches!(self.state, RecoveryState::Recovery | RecoveryState::WindowReduction)
+    }
+}
+
 impl Sender {
     /// Too much for the host itself is congestion, once for each window.
     pub fn reduce_by_refusal(&mut self, common: &Common, now: Instant) {
@@ -346,7 +360,7 @@ impl Sender {
     }
     /// Whether selectively acknowledged data counts like data in order, because the path reorders.
     pub fn congestion_window_grows_on_sack(&self, common: &Common, delivered: u32) -> bool {
-        common.config().policy.congestion_window_grows_on_sack
+        common.policy().congestion_window_grows_on_sack
             && delivered > 0
             && self.reordering_segments(common) > u32::from(common.config().reordering_segments)
     }
@@ -420,23 +434,6 @@ impl Sender {
             })
         });
     }
-}
-
-impl Recovery {
-    pub fn new(initial: Offset) -> Self {
-        Recovery { recover: initial.back(1), ..Recovery::default() }
-    }
-    /// Nothing is amiss any more.
-    pub fn end(&mut self) {
-        (self.state, self.duplicates, self.forward) = (RecoveryState::Open, 0, false);
-    }
-    /// Whether the window is kept by recovery, not by congestion control.
-    pub fn reduces(&self) -> bool {
-        matches!(self.state, RecoveryState::Recovery | RecoveryState::WindowReduction)
-    }
-}
-
-impl Sender {
     /// The next new data carries CWR, for any reduction of the window (RFC 3168 §6.1.2).
     pub fn tell_of_reduction(&mut self, common: &Common) {
         self.flags.set(SenderFlags::WINDOW_REDUCED, common.has(ConnectionFlags::ECN));

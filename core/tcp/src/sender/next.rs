@@ -208,7 +208,7 @@ impl Sender {
         let length = self.sendable_bytes(common, full_bytes, unsent)?;
         if length == unsent
             && common.has_fin_outstanding()
-            && common.config().policy.window_probes_are_empty
+            && common.policy().window_probes_are_empty
             && send.next() + length == self.space.edge()
         {
             // The FIN in the same segment takes a sequence number, too.
@@ -231,7 +231,7 @@ impl Sender {
             let full = self.congestion.window.window_bytes <= self.in_flight_bytes();
             let closed = if send.window() == 0 {
                 SendCause::ClosedWindow
-            } else if full && common.config().policy.congestion_window_is_blamed_first {
+            } else if full && common.policy().congestion_window_is_blamed_first {
                 SendCause::CongestionWindow
             } else {
                 SendCause::ReceiverWindow
@@ -298,13 +298,13 @@ impl Sender {
         buffers: &SendBuffers,
         end: Offset,
     ) -> Result<Data, SendCause> {
-        if self.space.window() == 0 && !common.config().policy.window_probes_are_empty {
+        if self.space.window() == 0 && !common.policy().window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
         let fin_is_out = end < self.space.next();
         let Some((start, to)) = buffers
             .flight
-            .lost_run(full_bytes + u32::from(fin_is_out), common.config().policy.partial_acks_recut_segments)
+            .lost_run(full_bytes + u32::from(fin_is_out), common.policy().partial_acks_recut_segments)
         else {
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         };
@@ -314,13 +314,13 @@ impl Sender {
             // Data that the peer's window refused, as it does a probe, is sent together with the data that follows.
             length = end.since(start);
         }
-        if fin && length == full_bytes && common.config().policy.partial_acks_recut_segments {
+        if fin && length == full_bytes && common.policy().partial_acks_recut_segments {
             // A FIN that was sent alone is not joined to a full segment.
             fin = buffers.flight.last().is_some_and(|last| last.bytes() > 1);
         }
         let mut whole = length <= full_bytes;
         length = length.min(full_bytes);
-        let probes = common.config().policy.window_probes_are_empty;
+        let probes = common.policy().window_probes_are_empty;
         if buffers.flight.is_refused() || probes {
             // Refused data stays within the current window.
             let edge = self.space.edge();
@@ -395,7 +395,7 @@ impl Sender {
             return false;
         }
         let end = self.space.next() + length;
-        if length < unsent && common.config().policy.fills_window_behind_full_segments {
+        if length < unsent && common.policy().fills_window_behind_full_segments {
             return self.buffers().is_some_and(|buffers| buffers.ends_burst(self.space.next(), end));
         }
         if length < unsent {
@@ -418,7 +418,7 @@ impl Sender {
     }
     /// Whether an empty window probe with an old sequence number is due.
     pub fn probes_empty(&self, common: &Common) -> bool {
-        common.config().policy.window_probes_are_empty
+        common.policy().window_probes_are_empty
             && self.flags.contains(SenderFlags::WINDOW_PROBE)
             && self.space.window() == 0
             && !self.space.has_outstanding()
@@ -468,7 +468,7 @@ impl Sender {
     }
     /// Whether a FIN, which takes a number, waits for the peer's window.
     pub fn is_window_shut(&self, common: &Common) -> bool {
-        common.config().policy.window_probes_are_empty && self.space.next() >= self.space.edge()
+        common.policy().window_probes_are_empty && self.space.next() >= self.space.edge()
     }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
     /// of a closed window (§6.1.6).

@@ -109,7 +109,7 @@ impl Sender {
             let paced = u32::try_from(buffers.pacer.room_bytes(full_bytes, now)).unwrap_or(u32::MAX);
             room = room.min(paced.div_ceil(full_bytes).saturating_mul(full_bytes));
         }
-        if common.config().policy.pushes_writes_and_bursts {
+        if common.policy().pushes_writes_and_bursts {
             room = room.min(
                 self.burst_of(common, full_bytes, data.start, data.start + data.length).end.since(data.start),
             );

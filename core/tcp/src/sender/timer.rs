@@ -9,6 +9,13 @@ use crate::{Changes, ConnectionError, Environment, RecoveryState, SoftError};
 use inhost_base::{Deadline, Duration, Instant};
 use inhost_event::TcpState;
 
+/// The data that an orphan still has to send must shrink by this fraction, or by a segment, in each period, so that large and
+/// small remainders end alike.
+const PART: u64 = 32;
+
+/// A probe counts as unanswered after this number of maximum timeouts.
+const SILENT_AFTER_TIMEOUTS: u64 = 2;
+
 impl Sender {
     /// Restarts the retransmission timer. It never outlasts the user timeout.
     // spec: RFC6298 5-1
@@ -28,16 +35,6 @@ impl Sender {
     pub fn retry_at(&mut self, common: &Common, at: Instant) {
         self.timer.set(at.min(self.progress_at + common.config().user_timeout));
     }
-}
-
-/// The data that an orphan still has to send must shrink by this fraction, or by a segment, in each period, so that large and
-/// small remainders end alike.
-const PART: u64 = 32;
-
-/// A probe counts as unanswered after this number of maximum timeouts.
-const SILENT_AFTER_TIMEOUTS: u64 = 2;
-
-impl Sender {
     /// Serves the timers that are due. Gives why the connection ends, if it does.
     pub fn fire(&mut self, common: &mut Common, env: &mut Environment<'_>) -> Option<ConnectionError> {
         let now = env.now();
@@ -127,7 +124,7 @@ impl Sender {
         if common.opens() {
             common.set(ConnectionFlags::SYN_DUE, true);
         } else if self.space.window() == 0
-            && !(common.config().policy.window_probes_are_empty && self.space.has_outstanding())
+            && !(common.policy().window_probes_are_empty && self.space.has_outstanding())
             && (self.space.has_outstanding() || self.queued_bytes() > 0 || common.has_fin_outstanding())
         {
             // A zero-window probe: what it is, `probe` and `probes_empty` say.

@@ -4,7 +4,7 @@ use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::{FastOpenState, Info};
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Instant, Sequence};
 
 /// Probes after which a closed window is not a short pause of the application behind it.
 const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
@@ -114,10 +114,6 @@ impl<'a> SendView<'a> {
     /// When the peer last acknowledged data, or when data began to wait for that.
     pub fn progress_at(self) -> Instant {
         self.sender.progress_at
-    }
-    /// The smoothed round trip, once measured.
-    pub fn smoothed_round_trip(self) -> Option<Duration> {
-        self.common.round_trip().smoothed()
     }
     /// Whether the peer's window has been closed for several probes while something waits to be sent.
     pub fn waits_behind_closed_window(self) -> bool {

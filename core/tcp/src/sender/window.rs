@@ -31,10 +31,7 @@ impl Sender {
             // The peer answers probes: it may keep its window closed as long as it likes.
             self.progress_at = now;
         }
-        if common.config().policy.window_probes_are_empty
-            && !self.space.has_outstanding()
-            && self.timer.is_set()
-        {
+        if common.policy().window_probes_are_empty && !self.space.has_outstanding() && self.timer.is_set() {
             // The persist timer restarts with each acknowledgment.
             self.arm_timer(common, now);
         }
@@ -42,7 +39,7 @@ impl Sender {
             return;
         }
         let window = self.scaled(field);
-        if common.config().policy.same_sequence_only_widens_window
+        if common.policy().same_sequence_only_widens_window
             && self.space.narrows(sequence, acknowledgment, window)
         {
             return;
@@ -55,7 +52,7 @@ impl Sender {
     /// Data that the closed window refused is retransmitted at once, and the persist timer's back-off is cleared.
     pub fn window_opened(&mut self, common: &mut Common, now: Instant) {
         self.flags.remove(SenderFlags::WINDOW_PROBE);
-        if common.config().policy.window_probes_are_empty && self.space.has_outstanding() {
+        if common.policy().window_probes_are_empty && self.space.has_outstanding() {
             // The data in flight was retransmitted into the closed window, and the timer covers it.
             return;
         }

@@ -181,7 +181,7 @@ fn measured_with_timestamps() -> Trial {
         trial.pass_ms(100);
         trial.give(with_timestamps(segment(1, ACK, 2 + i), 2, stamp), b"");
     }
-    let smoothed_ms = trial.connection.sender().smoothed_round_trip().unwrap().as_millis();
+    let smoothed_ms = trial.connection.info(trial.now).smoothed_round_trip.unwrap().as_millis();
     assert!((90..=100).contains(&smoothed_ms), "{smoothed_ms}");
     trial
 }

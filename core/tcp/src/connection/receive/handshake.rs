@@ -18,7 +18,7 @@ impl Connection {
         if flags.ack() && !acknowledges {
             env.discarded(Drop::OutOfWindow);
             env.reply(ResetReply::to(header, 0));
-            if let Some(retry) = self.common.config().policy.bad_syn_ack_retry
+            if let Some(retry) = self.common.policy().bad_syn_ack_retry
                 && self.common.round_trip().backoff() == 0
             {
                 self.sender.retry_syn_at(env.now() + retry);
@@ -62,7 +62,7 @@ impl Connection {
         self.receiver.take_urgent(&self.common, arrival, env);
         let is_fast_open =
             matches!(self.common.fast_open(), FastOpenState::Requested | FastOpenState::DataAcknowledged);
-        if !self.common.config().policy.syn_ack_data_is_dropped || is_fast_open {
+        if !self.common.policy().syn_ack_data_is_dropped || is_fast_open {
             self.take_data(arrival, env);
         }
     }

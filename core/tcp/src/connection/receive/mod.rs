@@ -1,13 +1,12 @@
 //! What a segment that arrives does (RFC 9293 §3.10.7), in the order of its steps, and a fast path for the common case.
 
-mod acknowledgment;
-mod data;
 mod handshake;
 mod predicted;
 
 use crate::arrival::Arrival;
-use crate::flags::ConnectionFlags;
-use crate::{Connection, Ecn, Environment, Header, Outcome, ResetReply};
+use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::{Changes, Connection, ConnectionError, Ecn, Environment, Header, Outcome, ResetReply};
+use core::slice::from_mut;
 use inhost_buf::Packet;
 use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpState};
 use inhost_wire::tcp::Flags;
@@ -31,7 +30,7 @@ impl Connection {
             && let Some(plain) = header.plain()
             && self.is_predicted(&plain, payload.len())
         {
-            self.receive_predicted(&plain, core::slice::from_mut(payload), false, env);
+            self.receive_predicted(&plain, from_mut(payload), false, env);
         } else {
             let first = self.receiver.space().offset(header.sequence);
             let mut arrival = Arrival {
@@ -74,7 +73,7 @@ impl Connection {
                 env.now(),
             );
             self.take_acknowledgment(arrival, env);
-            if self.common.config().policy.acknowledges_crossing_answer {
+            if self.common.policy().acknowledges_crossing_answer {
                 self.receiver.acknowledge_again(&self.common);
                 self.receiver.note_repeated(&self.common, arrival.first, arrival.first + 1);
             }
@@ -83,7 +82,7 @@ impl Connection {
         let answers =
             self.common.state() == TcpState::SynReceived && !self.common.has(ConnectionFlags::ACTIVE_OPEN);
         if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN)
-            && self.common.config().policy.segments_need_ack_flag
+            && self.common.policy().segments_need_ack_flag
             && !answers
         {
             env.discarded(Drop::OutOfWindow);
@@ -119,6 +118,119 @@ impl Connection {
         self.sender.release_held_writes(&self.common);
         if self.common.state() != TcpState::Closed {
             self.receiver.schedule_what_came(&self.common, arrival, env.now());
+        }
+    }
+    /// The fifth step of RFC 9293 §3.10.7.4. False if the processing of the segment ends here.
+    // spec: RFC5961 5.2-1, 5.2-2
+    pub(super) fn take_acknowledgment(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) -> bool {
+        let (header, acknowledgment) = (arrival.header, arrival.acknowledgment);
+        let (unacknowledged, next) = (self.sender.space().unacknowledged(), self.sender.space().next());
+        let is_new = unacknowledged < acknowledgment && acknowledgment <= next;
+        if self.common.state() == TcpState::SynReceived {
+            let early = self.common.has(ConnectionFlags::EARLY_DATA) && acknowledgment == unacknowledged;
+            if !is_new && self.sender.ended_before_open(&self.common) {
+                // The FIN was sent in SYN-RECEIVED: except for the retransmission of the SYN, the state behaves as
+                // FIN-WAIT-1.
+                if acknowledgment == unacknowledged {
+                    env.discarded(Drop::OutOfWindow);
+                    if self.common.has(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+                        self.refuse_data(arrival, env);
+                    }
+                } else {
+                    self.receiver.challenge(&mut self.common, env);
+                }
+                return false;
+            }
+            if !is_new && !early {
+                env.discarded(Drop::OutOfWindow);
+                env.reply(ResetReply::to(header, 0));
+                return false;
+            }
+            self.open_by(arrival, env);
+        } else if is_new {
+            self.sender.take_acknowledgment(&mut self.common, arrival, false, env);
+        } else if acknowledgment != unacknowledged && !self.sender.is_recent(&self.common, acknowledgment) {
+            // RFC 5961 §5.2: neither new nor from the last window's worth.
+            self.receiver.challenge(&mut self.common, env);
+            return false;
+        } else if acknowledgment == unacknowledged || !header.options.sack.is_empty() {
+            let duplicate =
+                acknowledgment == unacknowledged && self.sender.is_duplicate(&self.common, arrival);
+            if duplicate || !header.options.sack.is_empty() || header.flags.ece() {
+                self.sender.take_acknowledgment(&mut self.common, arrival, duplicate, env);
+            }
+        }
+        if self.sender.has(SenderFlags::FIN_ACKNOWLEDGED) {
+            match self.common.state() {
+                TcpState::FinWait1 => self.common.enter_fin_wait_2(env),
+                TcpState::Closing => self.enter_time_wait(env),
+                TcpState::LastAck => self.finish(None, env),
+                _ => {}
+            }
+        }
+        if self.common.state() == TcpState::Closed {
+            return false;
+        }
+        // After the acknowledgment: how far the window reaches is counted from there.
+        self.sender.take_window(&mut self.common, (arrival.first, acknowledgment, header.window), env.now());
+        true
+    }
+    pub(super) fn take_data(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>) {
+        if arrival.is_repeated {
+            // Nothing of it is new: its sender missed our acknowledgment.
+            self.receiver.acknowledge_again(&self.common);
+        }
+        if arrival.payload.is_empty() && !arrival.fin {
+            return;
+        }
+        if !self.common.expects_data() {
+            // After the peer's FIN there is nothing more to take.
+            return;
+        }
+        if self.common.has(ConnectionFlags::ECN) {
+            self.receiver.take_congestion_mark(&self.common, arrival.ecn);
+        }
+        if self.common.has(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+            return self.refuse_data(arrival, env);
+        }
+        if !arrival.keeps_data && !arrival.payload.is_empty() {
+            self.receiver.acknowledge_now();
+            env.discarded(Drop::NoMemory);
+            return;
+        }
+        if arrival.start != self.receiver.space().next() {
+            return self.receiver.keep_for_later(&self.common, arrival, env);
+        }
+        if !arrival.payload.is_empty() {
+            env.changed(Changes::READABLE);
+        }
+        let coming = arrival.coming();
+        let fills_hole =
+            self.receiver.take_in_order(&self.common, from_mut(&mut arrival.payload), coming, env);
+        let reaches_fin = fills_hole && self.receiver.reaches_fin();
+        if arrival.fin || reaches_fin {
+            self.take_fin(reaches_fin, env);
+        }
+    }
+    /// Data that no application can read ends the connection, so that the peer learns that it is lost (RFC 9293 §3.6.1, RFC 1122
+    /// §4.2.2.13).
+    #[cold]
+    pub(super) fn refuse_data(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
+        env.reply(match self.common.policy().unread_data_has_no_connection {
+            true => ResetReply::to(arrival.header, arrival.payload.len()),
+            false => Some(self.active_reset(env.now())),
+        });
+        self.finish(Some(ConnectionError::Aborted), env);
+    }
+    /// The peer's stream is complete. `at_once`: it is acknowledged without delay in any case.
+    pub(super) fn take_fin(&mut self, at_once: bool, env: &mut Environment<'_>) {
+        self.receiver.take_fin(&self.common, at_once, env.pool());
+        env.changed(Changes::PEER_CLOSED | Changes::READABLE);
+        match self.common.state() {
+            TcpState::Established => self.common.enter(TcpState::CloseWait, env),
+            TcpState::FinWait1 => self.common.enter(TcpState::Closing, env),
+            TcpState::FinWait2 => self.enter_time_wait(env),
+            _ => {}
         }
     }
 }

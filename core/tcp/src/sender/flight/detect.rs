@@ -100,7 +100,7 @@ const PERSIST: u8 = 16;
 const LEAST_FOR: Duration = Duration::from_secs(150);
 
 /// What RFC 8985 §5.2 keeps for a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Rack {
     /// `RACK.xmit_ts`: the latest transmission time among the delivered segments.
@@ -111,56 +111,39 @@ pub(crate) struct Rack {
     round_trip: Duration,
     /// Something overtook something else on this path.
     reordering_seen: bool,
-    /// `RACK.reo_wnd_mult`
-    window_factor: u8,
+    /// `RACK.reo_wnd_mult`, less 1.
+    widened: u8,
     /// `RACK.reo_wnd_persist`
     persist: u8,
     /// `RACK.dsack_round`: until this is acknowledged, one duplicate has widened the window.
     widened_until: Option<Offset>,
     /// The least round trip of this period and of the one before.
-    least: [Duration; 2],
+    least: [Option<Duration>; 2],
     least_since: Instant,
-}
-
-impl Default for Rack {
-    fn default() -> Self {
-        Rack {
-            sent_at: Instant::ZERO,
-            end: Offset::SYN,
-            round_trip: Duration::ZERO,
-            reordering_seen: false,
-            window_factor: 1,
-            persist: 0,
-            widened_until: None,
-            least: [Duration::MAX; 2],
-            least_since: Instant::ZERO,
-        }
-    }
 }
 
 impl Rack {
     /// The least round trip of the last minutes.
     pub fn least_round_trip(&self) -> Option<Duration> {
-        let least = self.least[0].min(self.least[1]);
-        (least < Duration::MAX).then_some(least)
+        self.least.into_iter().flatten().min()
     }
     /// A round trip was measured, by data. Before the first one the handshake's is known.
     // spec: RFC8985 6.2-1
     #[inline]
     pub fn measured(&mut self, sample: Duration, known: &RoundTrip, now: Instant) {
-        if now.since(self.least_since) > LEAST_FOR || sample < self.least[0] {
+        if now.since(self.least_since) > LEAST_FOR || self.least[0].is_none_or(|least| sample < least) {
             self.least_may_change(sample, known, now);
         }
     }
     fn least_may_change(&mut self, sample: Duration, known: &RoundTrip, now: Instant) {
-        let is_first = self.least == [Duration::MAX; 2];
+        let is_first = self.least == [None; 2];
         let sample = known.only_measurement().filter(|_| is_first).map_or(sample, |known| known.min(sample));
         if now.since(self.least_since) > LEAST_FOR {
             let fresh = now.since(self.least_since) < LEAST_FOR.times(2);
-            self.least = [sample, if fresh { self.least[0] } else { Duration::MAX }];
+            self.least = [Some(sample), self.least[0].filter(|_| fresh)];
             self.least_since = now;
-        } else if sample < self.least[0] {
-            self.least[0] = sample;
+        } else if self.least[0].is_none_or(|least| sample < least) {
+            self.least[0] = Some(sample);
         }
     }
     /// RFC 8985 §6.2, step 2: the latest transmission that arrived.
@@ -200,7 +183,7 @@ impl Rack {
             return Duration::ZERO;
         }
         let least = self.least_round_trip().unwrap_or(Duration::ZERO);
-        least.divided_by(4).times(u64::from(self.window_factor)).min(smoothed)
+        least.divided_by(4).times(1 + u64::from(self.widened)).min(smoothed)
     }
     /// Something overtook something else on this path.
     pub fn saw_reordering(&mut self) {
@@ -220,7 +203,7 @@ impl Rack {
             return;
         }
         self.widened_until = Some(next);
-        self.window_factor = self.window_factor.saturating_add(1);
+        self.widened = self.widened.saturating_add(1);
         self.persist = PERSIST;
     }
     /// A recovery ended. After enough of them without a spurious retransmission the reordering window returns to its
@@ -228,7 +211,7 @@ impl Rack {
     pub fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
-            self.window_factor = 1;
+            self.widened = 0;
         }
     }
 }
