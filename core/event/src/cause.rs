@@ -1,9 +1,10 @@
-//! The causes of waiting: the rows of a connection's two time ledgers.
+//! The causes of waiting, and the two ledgers of a connection's time, whose rows they are.
 
 use core::fmt;
+use inhost_base::Duration;
 
 macro_rules! causes {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $text:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident in $(#[$ledger_doc:meta])* $ledger:ident { $($(#[$variant_doc:meta])* $variant:ident => $text:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
         #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -25,12 +26,42 @@ macro_rules! causes {
                 f.pad(self.text())
             }
         }
+
+        $(#[$ledger_doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+        pub struct $ledger([Duration; $name::COUNT]);
+
+        impl $ledger {
+            /// Time spent on `cause`.
+            pub fn of(&self, cause: $name) -> Duration {
+                self.0[cause as usize]
+            }
+            /// `time` more was spent on `cause`.
+            pub fn add(&mut self, cause: $name, time: Duration) {
+                self.0[cause as usize] += time;
+            }
+            /// The times by cause, in the order of display.
+            pub fn times(&self) -> [Duration; $name::COUNT] {
+                self.0
+            }
+            /// Every cause with its time, in the order of display.
+            pub fn iter(&self) -> impl Iterator<Item = ($name, Duration)> + '_ {
+                $name::ALL.iter().map(|&cause| (cause, self.of(cause)))
+            }
+            /// All of it: the connection's age.
+            pub fn total(&self) -> Duration {
+                self.0.iter().fold(Duration::ZERO, |sum, &time| sum + time)
+            }
+        }
     };
 }
 
 causes! {
     /// Why the sending side of a connection is not sending more right now. At each moment exactly one holds.
-    SendCause {
+    SendCause in
+    /// Time by cause of the sending side.
+    SendLedger {
         /// The three-way handshake is not done.
         #[default]
         Opening => "opening",
@@ -63,7 +94,9 @@ causes! {
 
 causes! {
     /// Why the receiving side of a connection is not delivering more right now. At each moment exactly one holds.
-    ReceiveCause {
+    ReceiveCause in
+    /// Time by cause of the receiving side.
+    ReceiveLedger {
         /// The three-way handshake is not done.
         #[default]
         Opening => "opening",
@@ -78,4 +111,14 @@ causes! {
         /// The peer has closed its side and everything was delivered.
         Closed => "closed",
     }
+}
+
+/// Both ledgers as they stand at one instant. Each sums to the connection's age.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub struct Ledgers {
+    /// Of the sending side.
+    pub send: SendLedger,
+    /// Of the receiving side.
+    pub receive: ReceiveLedger,
 }

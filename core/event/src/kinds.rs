@@ -1,6 +1,6 @@
 //! The events, one plain struct each.
 
-use crate::{ReceiveCause, SendCause};
+use crate::{Ledgers, ReceiveCause, SendCause};
 use alloc::boxed::Box;
 use inhost_base::{Duration, Endpoint, HardwareAddress, IpAddr, Key, LinkId, Sequence};
 
@@ -251,10 +251,8 @@ pub struct Ended {
     pub smoothed_round_trip: Option<Duration>,
     /// Why it ended, where not by both sides closing.
     pub error: Option<&'static str>,
-    /// Time of the sending side by cause, in the order of [`SendCause::ALL`].
-    pub send: [Duration; SendCause::COUNT],
-    /// Time of the receiving side by cause, in the order of [`ReceiveCause::ALL`].
-    pub receive: [Duration; ReceiveCause::COUNT],
+    /// Where its time went.
+    pub ledgers: Ledgers,
 }
 
 /// The states of RFC 9293 §3.3.2, without LISTEN, which is a listener's.

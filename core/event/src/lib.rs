@@ -22,7 +22,7 @@ mod layer;
 mod sink;
 mod word;
 
-pub use cause::{ReceiveCause, SendCause};
+pub use cause::{Ledgers, ReceiveCause, ReceiveLedger, SendCause, SendLedger};
 pub use kinds::{
     CauseChanged, Connected, Disconnected, Drop, Ended, Event, FrameDropped, FrameReceived, FrameSent,
     NeighbourChanged, NeighbourState, Retransmitted, RetransmittedWhy, SegmentReceived, SegmentSent,

@@ -3,65 +3,7 @@
 use crate::Environment;
 use alloc::boxed::Box;
 use inhost_base::{Duration, Instant};
-use inhost_event::{CauseChanged, Event, Mask, ReceiveCause, SendCause};
-
-/// Time by cause of the sending side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub struct SendLedger([Duration; SendCause::COUNT]);
-
-/// Time by cause of the receiving side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub struct ReceiveLedger([Duration; ReceiveCause::COUNT]);
-
-impl SendLedger {
-    /// Time spent on `cause`.
-    pub fn of(&self, cause: SendCause) -> Duration {
-        self.0[cause as usize]
-    }
-    /// The times by cause, in the order of display.
-    pub fn times(&self) -> [Duration; SendCause::COUNT] {
-        self.0
-    }
-    /// Every cause with its time, in the order of display.
-    pub fn iter(&self) -> impl Iterator<Item = (SendCause, Duration)> + '_ {
-        SendCause::ALL.iter().map(|&cause| (cause, self.of(cause)))
-    }
-    /// All of it: the connection's age.
-    pub fn total(&self) -> Duration {
-        self.0.iter().fold(Duration::ZERO, |sum, &d| sum + d)
-    }
-}
-
-impl ReceiveLedger {
-    /// Time spent on `cause`.
-    pub fn of(&self, cause: ReceiveCause) -> Duration {
-        self.0[cause as usize]
-    }
-    /// The times by cause, in the order of display.
-    pub fn times(&self) -> [Duration; ReceiveCause::COUNT] {
-        self.0
-    }
-    /// Every cause with its time, in the order of display.
-    pub fn iter(&self) -> impl Iterator<Item = (ReceiveCause, Duration)> + '_ {
-        ReceiveCause::ALL.iter().map(|&cause| (cause, self.of(cause)))
-    }
-    /// All of it: the connection's age.
-    pub fn total(&self) -> Duration {
-        self.0.iter().fold(Duration::ZERO, |sum, &d| sum + d)
-    }
-}
-
-/// Both ledgers as they stand at one instant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub struct Ledgers {
-    /// Of the sending side.
-    pub send: SendLedger,
-    /// Of the receiving side.
-    pub receive: ReceiveLedger,
-}
+use inhost_event::{CauseChanged, Event, Ledgers, Mask, ReceiveCause, SendCause};
 
 /// The accounts of a connection. The causes that an ordinary quiet connection knows are kept in place; the first of
 /// any other takes one box for all of them.
@@ -126,15 +68,14 @@ impl Accounts {
         }
         let elapsed = now.since(self.send_since);
         self.send_since = self.send_since.max(now);
-        let account = match self.send {
-            SendCause::Opening => &mut self.opening,
-            SendCause::ApplicationIdle => &mut self.idle,
-            SendCause::AwaitingAcknowledgment => &mut self.awaiting_acknowledgment,
-            SendCause::Link => &mut self.link,
-            _ if elapsed == Duration::ZERO => &mut self.idle,
-            other => &mut self.others.get_or_insert_default().send.0[other as usize],
-        };
-        *account += elapsed;
+        match self.send {
+            SendCause::Opening => self.opening += elapsed,
+            SendCause::ApplicationIdle => self.idle += elapsed,
+            SendCause::AwaitingAcknowledgment => self.awaiting_acknowledgment += elapsed,
+            SendCause::Link => self.link += elapsed,
+            _ if elapsed == Duration::ZERO => {}
+            other => self.others.get_or_insert_default().send.add(other, elapsed),
+        }
         self.send = cause;
         true
     }
@@ -146,35 +87,37 @@ impl Accounts {
         }
         let elapsed = now.since(self.receive_since);
         self.receive_since = self.receive_since.max(now);
-        let account = match self.receive {
+        match self.receive {
             // Both ledgers leave it in the same call, and the sending one has counted it.
-            ReceiveCause::Opening => {
-                self.receive = cause;
-                return true;
-            }
-            ReceiveCause::AwaitingData => &mut self.awaiting_data,
-            ReceiveCause::ApplicationSlow => &mut self.application_slow,
-            _ if elapsed == Duration::ZERO => &mut self.awaiting_data,
-            other => &mut self.others.get_or_insert_default().receive.0[other as usize],
-        };
-        *account += elapsed;
+            ReceiveCause::Opening => {}
+            ReceiveCause::AwaitingData => self.awaiting_data += elapsed,
+            ReceiveCause::ApplicationSlow => self.application_slow += elapsed,
+            _ if elapsed == Duration::ZERO => {}
+            other => self.others.get_or_insert_default().receive.add(other, elapsed),
+        }
         self.receive = cause;
         true
     }
     /// Both ledgers as they stand at `now`.
     pub fn at(&self, now: Instant) -> Ledgers {
         let mut ledgers = self.others.as_deref().copied().unwrap_or_default();
-        let send = &mut ledgers.send.0;
-        send[SendCause::Opening as usize] = self.opening;
-        send[SendCause::ApplicationIdle as usize] = self.idle;
-        send[SendCause::AwaitingAcknowledgment as usize] = self.awaiting_acknowledgment;
-        send[SendCause::Link as usize] = self.link;
-        send[self.send as usize] += now.since(self.send_since);
-        let receive = &mut ledgers.receive.0;
-        receive[ReceiveCause::Opening as usize] = self.opening;
-        receive[ReceiveCause::AwaitingData as usize] = self.awaiting_data;
-        receive[ReceiveCause::ApplicationSlow as usize] = self.application_slow;
-        receive[self.receive as usize] += now.since(self.receive_since);
+        for (cause, time) in [
+            (SendCause::Opening, self.opening),
+            (SendCause::ApplicationIdle, self.idle),
+            (SendCause::AwaitingAcknowledgment, self.awaiting_acknowledgment),
+            (SendCause::Link, self.link),
+            (self.send, now.since(self.send_since)),
+        ] {
+            ledgers.send.add(cause, time);
+        }
+        for (cause, time) in [
+            (ReceiveCause::Opening, self.opening),
+            (ReceiveCause::AwaitingData, self.awaiting_data),
+            (ReceiveCause::ApplicationSlow, self.application_slow),
+            (self.receive, now.since(self.receive_since)),
+        ] {
+            ledgers.receive.add(cause, time);
+        }
         ledgers
     }
 }

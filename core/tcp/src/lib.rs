@@ -65,9 +65,9 @@ pub use info::{Info, RecoveryState};
 pub use inhost_congestion::{
     Acknowledged, CongestionAlgorithm, CongestionChoice, CongestionController, CongestionWindow, RateSample,
 };
+pub use inhost_event::{Ledgers, ReceiveLedger, SendLedger};
 pub use inhost_wire::Ecn;
 pub use inhost_wire::tcp::{PlainHeader, TcpHeader as Header};
-pub use ledger::{Ledgers, ReceiveLedger, SendLedger};
 pub use outcome::{Changes, Outcome, ResetReply, SegmentOutput, SendHow};
 pub use policy::Policy;
 pub use receiver::ReceiveView;

@@ -87,7 +87,7 @@ impl Spans {
         span.record("sent_bytes", of.sent_bytes);
         span.record("received_bytes", of.received_bytes);
         span.record("retransmitted_segments", of.retransmitted_segments);
-        let most = SendCause::ALL.iter().max_by_key(|&&cause| of.send[cause as usize]);
+        let most = SendCause::ALL.iter().max_by_key(|&&cause| of.ledgers.send.of(cause));
         if let Some(cause) = most {
             span.record("cause", tracing::field::display(cause));
         }

@@ -111,8 +111,8 @@ impl Record {
             timeouts: ended.timeouts,
             round_trip_ns: ended.smoothed_round_trip.map(Duration::as_nanos),
             error: ended.error.map(str::to_owned),
-            send_ns: ended.send.map(Duration::as_nanos),
-            receive_ns: ended.receive.map(Duration::as_nanos),
+            send_ns: ended.ledgers.send.times().map(Duration::as_nanos),
+            receive_ns: ended.ledgers.receive.times().map(Duration::as_nanos),
         }
     }
     /// What limited it.

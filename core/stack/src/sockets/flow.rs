@@ -92,8 +92,7 @@ impl Sockets {
                 timeouts: info.timeouts,
                 smoothed_round_trip: info.smoothed_round_trip,
                 error: info.error.map(ConnectionError::text),
-                send: info.ledgers.send.times(),
-                receive: info.ledgers.receive.times(),
+                ledgers: info.ledgers,
             }))
         });
     }

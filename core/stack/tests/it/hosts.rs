@@ -392,8 +392,7 @@ fn each_connection_is_accounted_for_once_at_its_end() {
             assert_eq!((of.sent_bytes, of.received_bytes), bytes);
             assert_eq!((of.active, of.error), (host == 0, None));
             assert_eq!(of.local.address, endpoint(host, 0).address);
-            let total = |times: &[Duration]| times.iter().fold(Duration::ZERO, |sum, &time| sum + time);
-            assert_eq!((total(&of.send), total(&of.receive)), (of.age, of.age));
+            assert_eq!((of.ledgers.send.total(), of.ledgers.receive.total()), (of.age, of.age));
         }
         net.pass(Duration::from_secs(300));
     }

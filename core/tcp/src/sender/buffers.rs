@@ -30,10 +30,6 @@ pub(crate) struct FastOpen {
 }
 
 impl SendBuffers {
-    /// Up to where a segment from `start` may reach, when a record ends after it.
-    pub fn record_end_after(&self, start: Offset) -> Option<Offset> {
-        if self.boundaries.is_empty() { None } else { self.boundaries.after(start, WriteBoundary::Record) }
-    }
     /// Whether nothing is held.
     pub fn are_empty(&self) -> bool {
         self.send.is_empty() && self.fast_open.is_none() && self.flight.is_empty()
@@ -44,7 +40,8 @@ impl SendBuffers {
     }
     /// All memory that is held, by capacity.
     pub fn held_bytes(&self) -> usize {
-        let lists = self.flight.capacity_bytes() + self.boundaries.capacity_bytes();
+        let boundaries = self.boundaries.capacity() * size_of::<(Offset, WriteBoundary)>();
+        let lists = self.flight.capacity_bytes() + boundaries;
         let opening = self.fast_open.as_ref().map_or(0, |_| size_of::<FastOpen>());
         size_of::<SendBuffers>() + opening + self.send.capacity_bytes() + lists
     }

@@ -9,7 +9,6 @@ use super::{SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
-use alloc::collections::VecDeque;
 use core::ops::Range;
 use inhost_base::Instant;
 
@@ -28,45 +27,32 @@ pub(crate) enum WriteBoundary {
     Record,
 }
 
-/// Ends of bursts and records in the queue, in order.
-#[derive(Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct WriteBoundaries {
-    #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
-    ends: VecDeque<(Offset, WriteBoundary)>,
-}
-
-impl WriteBoundaries {
-    /// Memory that the list takes.
-    pub fn capacity_bytes(&self) -> usize {
-        self.ends.capacity() * size_of::<(Offset, WriteBoundary)>()
-    }
-    pub fn add(&mut self, end: Offset, boundary: WriteBoundary, unacknowledged: Offset) {
-        while self.ends.front().is_some_and(|&(first, _)| first <= unacknowledged) {
-            self.ends.pop_front();
+impl SendBuffers {
+    /// What was queued up to `end` ends there.
+    pub fn add_boundary(&mut self, end: Offset, boundary: WriteBoundary, unacknowledged: Offset) {
+        while self.boundaries.front().is_some_and(|&(first, _)| first <= unacknowledged) {
+            self.boundaries.pop_front();
         }
-        if let Some((last, what)) = self.ends.back_mut()
+        if let Some((last, what)) = self.boundaries.back_mut()
             && *last == end
         {
             *what = boundary.max(*what);
-        } else if self.ends.len() < MOST_SEALS {
-            self.ends.push_back((end, boundary));
+        } else if self.boundaries.len() < MOST_SEALS {
+            self.boundaries.push_back((end, boundary));
         }
     }
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+    /// The first boundary after `start` that is at least `boundary`.
+    fn boundary_after(&self, start: Offset, boundary: WriteBoundary) -> Option<Offset> {
+        let index = self.boundaries.partition_point(|&(end, _)| end <= start);
+        self.boundaries.range(index..).find(|(_, what)| *what >= boundary).map(|&(end, _)| end)
     }
-    /// The first after `start` that is at least `boundary`.
-    pub fn after(&self, start: Offset, boundary: WriteBoundary) -> Option<Offset> {
-        let index = self.ends.partition_point(|&(end, _)| end <= start);
-        self.ends.range(index..).find(|(_, what)| *what >= boundary).map(|&(end, _)| end)
+    fn has_boundary_at(&self, end: Offset, boundary: WriteBoundary) -> bool {
+        self.boundary_after(end.back(1), boundary) == Some(end)
     }
-    pub fn is_at(&self, end: Offset, boundary: WriteBoundary) -> bool {
-        self.after(end.back(1), boundary) == Some(end)
+    /// Up to where a segment from `start` may reach, when a record ends after it.
+    pub fn record_end_after(&self, start: Offset) -> Option<Offset> {
+        if self.boundaries.is_empty() { None } else { self.boundary_after(start, WriteBoundary::Record) }
     }
-}
-
-impl SendBuffers {
     /// Whether the data from `start` to `end` is the last part of the burst that is leaving, and not its first.
     pub fn ends_burst(&self, start: Offset, end: Offset) -> bool {
         self.burst.start < start && start < self.burst.end && end == self.burst.end
@@ -81,7 +67,7 @@ impl SendBuffers {
         now: Instant,
     ) {
         self.flight.sent(start, record_end, in_flight, now);
-        self.flight.ended(end == burst.end, self.boundaries.is_at(end, WriteBoundary::Record));
+        self.flight.ended(end == burst.end, self.has_boundary_at(end, WriteBoundary::Record));
         self.burst = burst;
     }
 }
@@ -127,7 +113,7 @@ impl Sender {
         let most = if single { segment } else { self.burst_room(common, segment) * segment };
         let edge = self.space.edge();
         let mut rest = self.stream_end().since(start).min(edge.since(start));
-        if let Some(boundary) = buffers.boundaries.after(start, WriteBoundary::Burst) {
+        if let Some(boundary) = buffers.boundary_after(start, WriteBoundary::Burst) {
             rest = rest.min(boundary.since(start));
         }
         let mut length = rest.min(most);
@@ -156,7 +142,7 @@ impl Sender {
     }
     fn ends_write(&self, end: Offset) -> bool {
         end == self.space.push()
-            || self.buffers.as_ref().is_some_and(|b| b.boundaries.is_at(end, WriteBoundary::Push))
+            || self.buffers.as_ref().is_some_and(|b| b.has_boundary_at(end, WriteBoundary::Push))
     }
     /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
     /// their way.

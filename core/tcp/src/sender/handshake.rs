@@ -179,7 +179,7 @@ impl Sender {
             // It was sent, and is to be retransmitted.
             buffers.flight.sent(acknowledgment, end, 0, sent_at);
             buffers.flight.mark_lost_where(|_| true);
-            buffers.boundaries.add(end, WriteBoundary::Push, acknowledgment);
+            buffers.add_boundary(end, WriteBoundary::Push, acknowledgment);
         }
     }
     /// Takes over what the peer's SYN says.

@@ -32,7 +32,7 @@ use crate::common::{Common, MAX_SCALE};
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::sender::buffers::FastOpen;
-use crate::sender::burst::WriteBoundaries;
+use crate::sender::burst::WriteBoundary;
 use crate::sender::flight::Flight;
 use crate::sender::probe::TailProbe;
 use crate::sender::reduction::{RateReduction, UndoState};
@@ -40,6 +40,7 @@ use crate::sender::search::Search;
 use crate::sender::space::SendSpace;
 use crate::{Config, CongestionChoice, RecoveryState};
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use core::ops::Range;
 #[cfg(feature = "freeze")]
 use inhost_base::freeze::{Invalid, require};
@@ -101,8 +102,9 @@ pub(crate) struct SendBuffers {
     aggregate_until: Deadline,
     /// While the connection opens fast.
     fast_open: Option<Box<FastOpen>>,
-    /// Ends of bursts and records in the queue.
-    boundaries: WriteBoundaries,
+    /// Ends of bursts and records in the queue, in order.
+    #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
+    boundaries: VecDeque<(Offset, WriteBoundary)>,
     /// Data up to here may be sent although it was not pushed.
     released: Option<Offset>,
     /// The burst of new data that was sent last.

@@ -86,7 +86,7 @@ impl Sender {
         }
         if how.end_of_record && taken == length && taken > 0 {
             let unacknowledged = self.space.unacknowledged();
-            self.buffers_mut().boundaries.add(end, WriteBoundary::Record, unacknowledged);
+            self.buffers_mut().add_boundary(end, WriteBoundary::Record, unacknowledged);
         }
         // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for more, and a
         // write that was cut short is followed by the rest.
@@ -119,7 +119,7 @@ impl Sender {
         let (end, unacknowledged) = (self.end_of_queue(common), self.space.unacknowledged());
         if let Some(buffers) = &mut self.buffers {
             let boundary = if pushed { WriteBoundary::Push } else { WriteBoundary::Burst };
-            buffers.boundaries.add(end, boundary, unacknowledged);
+            buffers.add_boundary(end, boundary, unacknowledged);
         }
     }
     /// What was queued without push goes now.

@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_burst_that_goes_away_within_an_interval_loses_nothing() {
         // Fifty frames at once: the delay reaches 50 ms, and is gone after 50 ms.
-        assert_eq!(drops(false, [0x45, 0], |ms| if ms % 200 == 0 { 50 } else { 0 }, 1000).0, []);
+        assert!(drops(false, [0x45, 0], |ms| if ms % 200 == 0 { 50 } else { 0 }, 1000).0.is_empty());
     }
 
     #[test]
