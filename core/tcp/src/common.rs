@@ -41,8 +41,7 @@ pub(crate) struct Common {
     fast_open: FastOpenState,
     /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
     linger_at: Deadline,
-    /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
-    /// milliseconds.
+    /// Since when challenge acknowledgments are counted, in milliseconds of the host's time.
     challenged_at: u32,
     challenges: u8,
     error: Option<ConnectionError>,
@@ -336,23 +335,19 @@ impl Common {
             None => Ok(()),
         }
     }
-    /// Counts a challenge acknowledgment; false when this second's are spent.
+    /// Counts a challenge acknowledgment; false when this interval's are spent.
     // spec: RFC5961 7-1
     pub fn may_challenge(&mut self, now: Instant) -> bool {
-        if let Some(interval) = self.config.policy.challenge_interval {
-            let at = now.as_millis() as u32;
-            let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.challenged_at)));
-            let may = self.challenges == 0 || passed >= interval;
-            if may {
-                (self.challenged_at, self.challenges) = (at, 1);
-            }
-            return may;
+        let (limit, interval) = match self.config.policy.challenge_interval {
+            Some(interval) => (1, interval),
+            None => (self.config.challenge_limit_per_second, Duration::from_secs(1)),
+        };
+        let at = now.as_millis() as u32;
+        let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.challenged_at)));
+        if self.challenges == 0 || passed >= interval {
+            (self.challenged_at, self.challenges) = (at, 0);
         }
-        let second = (now.as_nanos() / 1_000_000_000) as u32;
-        if second != self.challenged_at {
-            (self.challenged_at, self.challenges) = (second, 0);
-        }
-        let may = self.challenges < self.config.challenge_limit_per_second;
+        let may = self.challenges < limit;
         self.challenges += u8::from(may);
         may
     }

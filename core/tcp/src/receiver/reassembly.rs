@@ -1,4 +1,4 @@
-//! Reassembly queue: data and FINs received out of order.
+//! Reassembly queue: data and the FIN, received out of order.
 
 use crate::offset::Offset;
 use crate::receiver::window::tighten;
@@ -18,7 +18,7 @@ const MOST_WASTE_BYTES: usize = 32 << 10;
 /// An empty list with a larger capacity than this is freed.
 const KEPT_PLACES: usize = 32;
 
-/// Out-of-order data as runs, each contiguous, in order of sequence number. A SACK block is a run with the FINs next to it.
+/// Out-of-order data as runs, each contiguous, in order of sequence number. A SACK block is a run with the FIN next to it.
 /// Limits count the memory held and the runs.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -33,12 +33,9 @@ pub(crate) struct Reassembly {
     recent: Bounded<Offset, RECENT>,
     /// A duplicate that is not reported yet (D-SACK, RFC 2883 §4).
     duplicate: Option<(Offset, Offset)>,
-    /// FINs received out of order. The first one reached ends the peer's stream.
-    fins: Bounded<Offset, FINS>,
+    /// The FIN that was received out of order: of several, which no correct peer sends, the first in the stream.
+    fin: Option<Offset>,
 }
-
-/// Maximum number of FINs kept. A correct peer sends one; of several, the first one reached counts.
-const FINS: usize = 4;
 
 /// Contiguous data.
 #[derive(Debug)]
@@ -74,7 +71,7 @@ impl Reassembly {
         require(is_true, "the counts of a reassembly queue")
     }
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.fins.is_empty()
+        self.runs.is_empty() && self.fin.is_none()
     }
     /// The blocks held, in order.
     #[cfg(feature = "detail")]
@@ -113,28 +110,23 @@ impl Reassembly {
     pub fn has_news(&self) -> bool {
         !self.is_empty() || self.duplicate.is_some()
     }
-    /// SACK blocks, the most recent first, each with the FINs in it or next to it.
+    /// SACK blocks, the most recent first, each with the FIN in it or next to it.
     // spec: RFC2018 4-7, 8-2
     pub fn recent(&self) -> impl Iterator<Item = (Offset, Offset)> + '_ {
         self.recent.iter().filter_map(|&at| self.block_at(at))
     }
-    /// The contiguous block around `at`, including FINs.
+    /// The contiguous block around `at`, the FIN counted.
     fn block_at(&self, at: Offset) -> Option<(Offset, Offset)> {
         let fin = || self.ends_by(at).then(|| (at, at + 1));
-        let mut block = self.run_at(at).or_else(fin)?;
-        // A FIN joins what lies before and behind it.
-        while !self.fins.is_empty() {
-            let (mut start, mut end) = block;
+        let (mut start, mut end) = self.run_at(at).or_else(fin)?;
+        if self.fin.is_some() {
+            // It joins what lies before and behind it.
             end = end + u32::from(self.ends_by(end));
             end = self.run_at(end).map_or(end, |(_, run_end)| run_end);
             start = start.back(u32::from(self.ends_by(start.back(1))));
             start = self.run_at(start.back(1)).map_or(start, |(run_start, _)| run_start);
-            if block == (start, end) {
-                break;
-            }
-            block = (start, end);
         }
-        Some(block)
+        Some((start, end))
     }
     /// Whether the byte `at` is held.
     pub fn holds(&self, at: Offset) -> bool {
@@ -151,12 +143,10 @@ impl Reassembly {
             self.touch(start);
             return false;
         }
-        let goes = |fin: &Offset| start <= *fin && *fin <= at;
-        if let Some(known) = self.fins.iter().copied().find(goes) {
+        if let Some(known) = self.fin.filter(|fin| start <= *fin && *fin <= at) {
             self.duplicate = Some((known, known + 1));
         }
-        retain(&mut self.fins, |fin| !goes(fin));
-        self.fins.push(at);
+        self.fin = self.fin.filter(|fin| *fin < start).or(Some(at));
         self.touch(at);
         true
     }
@@ -182,9 +172,7 @@ impl Reassembly {
     ) -> bool {
         let (from, to) = (start, start + packet.len() as u32);
         // Data in place of a FIN takes it back.
-        let goes = |fin: &Offset| from <= *fin && *fin < to;
-        let gone = self.fins.iter().copied().find(goes);
-        retain(&mut self.fins, |fin| !goes(fin));
+        let gone = self.fin.take_if(|fin| from <= *fin && *fin < to);
         let kept = self.insert_data(start, packet, room_bytes, most_runs, pool);
         if let Some((start, end)) = self.duplicate
             && end < to
@@ -201,7 +189,7 @@ impl Reassembly {
         }
         kept
     }
-    /// The same without FINs. Runs that lie wholly within the packet are replaced by it. Of what was held already the first part
+    /// The same without the FIN. Runs that lie wholly within the packet are replaced by it. Of what was held already the first part
     /// is a duplicate (RFC 2883 §4.2.3).
     fn insert_data(
         &mut self,
@@ -329,7 +317,7 @@ impl Reassembly {
     }
     /// Data in order reaches to `next`: the first part of it that was held already is a duplicate (RFC 2883 §4.2.3).
     pub fn note_overlap(&mut self, next: Offset) {
-        let first = self.runs.front().map(|run| run.start).into_iter().chain(self.fins.iter().copied()).min();
+        let first = self.runs.front().map(|run| run.start).into_iter().chain(self.fin).min();
         if self.duplicate.is_none()
             && let Some((start, end)) = first.and_then(|at| self.block_at(at))
             && start < next
@@ -340,9 +328,9 @@ impl Reassembly {
     /// Moves the data that follows `next` without a gap into `queue`, up to a FIN. Returns the number of bytes moved.
     pub fn drain_into(&mut self, mut next: Offset, queue: &mut ReceiveQueue, pool: &mut Pool) -> u32 {
         let first = next;
-        // Data in order has passed these FINs, so they did not end the stream.
-        retain(&mut self.fins, |fin| next <= *fin);
-        let ends = self.fins.iter().map(|fin| fin.since(first)).min();
+        // A FIN that data in order has passed did not end the stream.
+        self.fin.take_if(|fin| *fin < next);
+        let ends = self.fin.map(|fin| fin.since(first));
         while self.runs.front().is_some_and(|run| run.start <= next) {
             let Some(run) = self.runs.pop_front() else { break };
             self.places -= run.packets.capacity();
@@ -366,19 +354,21 @@ impl Reassembly {
                 start = end;
             }
         }
-        retain(&mut self.recent, |at| next <= *at);
+        for &at in core::mem::take(&mut self.recent).iter().filter(|at| next <= **at) {
+            self.recent.push(at);
+        }
         self.free_empty_list();
         next.since(first)
     }
     /// Whether an out-of-order FIN is reached at `next`. Data sent in place of a FIN revokes it.
     pub fn ends_by(&self, next: Offset) -> bool {
-        self.fins.contains(&next)
+        self.fin == Some(next)
     }
-    /// Releases all data to the pool, and keeps the FINs.
+    /// Releases all data to the pool, and keeps the FIN.
     pub fn shrink(&mut self, pool: &mut Pool) {
-        let fins = self.fins;
+        let fin = self.fin;
         self.clear(pool);
-        self.fins = fins;
+        self.fin = fin;
     }
     /// Releases all memory to the pool.
     pub fn clear(&mut self, pool: &mut Pool) {
@@ -386,7 +376,7 @@ impl Reassembly {
         (self.bytes, self.capacity_bytes, self.places) = (0, 0, 0);
         self.free_empty_list();
         self.recent.clear();
-        (self.fins, self.duplicate) = (Bounded::new(), None);
+        (self.fin, self.duplicate) = (None, None);
     }
     /// The stream is complete: what lay ahead of a hole is given up. What came twice is still told (RFC 2883 §4).
     pub fn end(&mut self, pool: &mut Pool) {
@@ -401,12 +391,6 @@ impl Reassembly {
     }
 }
 
-/// Keeps the items of a list for which `keeps` is true.
-fn retain<T: Copy + Default, const N: usize>(list: &mut Bounded<T, N>, keeps: impl Fn(&T) -> bool) {
-    for item in core::mem::take(list).iter().filter(|item| keeps(item)) {
-        list.push(*item);
-    }
-}
 /// Memory that `bytes` of data may take: buffers are at least half full, and lists take little.
 fn in_proportion(bytes: usize) -> usize {
     bytes * 5 / 2

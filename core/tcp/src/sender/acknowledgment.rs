@@ -123,7 +123,7 @@ impl Sender {
             && !sample.congestion
             && sample.repeated.is_none()
             && sample.overtaken.is_none()
-            && self.sacked_bytes() == 0;
+            && self.sums().sacked_bytes == 0;
         if calm {
             self.grow(common, sample.bytes, &sample, now);
         } else {
@@ -179,7 +179,7 @@ impl Sender {
         if let Some(sack) = sack {
             buffers.flight.take_sack(sack, sample.acknowledgment, &self.space, segment_bytes, now, sample);
         }
-        let before = buffers.flight.len();
+        let before = buffers.flight.records().len();
         buffers.flight.acknowledge(acknowledgment, now, sample);
         if common.policy().partial_acks_recut_segments {
             buffers.flight.count_whole(before, segment_bytes, sample);
@@ -277,8 +277,8 @@ impl Sender {
         }
         let timeout = common.timeout();
         let Some(buffers) = &self.buffers else { return };
-        if buffers.flight.len() < RESTART_SEGMENTS
-            && let Some(oldest) = buffers.flight.first()
+        if buffers.flight.records().len() < RESTART_SEGMENTS
+            && let Some(oldest) = buffers.flight.records().front()
         {
             let at = oldest.sent_at + timeout;
             if at > now {

@@ -32,7 +32,7 @@ pub(crate) struct FastOpen {
 impl SendBuffers {
     /// Whether nothing is held.
     pub fn are_empty(&self) -> bool {
-        self.send.is_empty() && self.fast_open.is_none() && self.flight.is_empty()
+        self.send.is_empty() && self.fast_open.is_none() && self.flight.records().is_empty()
     }
     /// The earliest timer of data queued or in flight.
     pub fn deadline(&self) -> Deadline {

@@ -32,7 +32,7 @@ impl Sender {
             "buffer_bytes": sender.send_buffer_bytes(common),
             "not_sent_bytes": sender.not_sent_bytes(common),
             "in_flight_bytes": sender.in_flight_bytes(),
-            "oldest_in_flight_ns": buffers.and_then(|b| b.flight.first()).map(|one| ns(now.since(one.sent_at))),
+            "oldest_in_flight_ns": buffers.and_then(|b| b.flight.records().front()).map(|one| ns(now.since(one.sent_at))),
             "since_sent_ns": ns(now.since(sender.sent_at)),
             "acknowledged_bytes": sender.acknowledged_bytes(),
             "retransmitted_segments": history.retransmitted_segments,
@@ -66,9 +66,9 @@ impl Sender {
             "until": recovery.state.has_end().then(|| recovery.recover.count()),
             "duplicate_acknowledgments": recovery.duplicates,
             "timeouts": history.timeouts,
-            "sacked_bytes": sender.sacked_bytes(),
-            "lost_bytes": buffers.map_or(0, |buffers| buffers.flight.lost_bytes()),
-            "retransmitted_in_flight_bytes": buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
+            "sacked_bytes": sender.sums().sacked_bytes,
+            "lost_bytes": sender.sums().lost_bytes,
+            "retransmitted_in_flight_bytes": sender.sums().resent_bytes,
             "reordering_segments": sender.reordering_segments(common),
             "reordering_window_ns": window.map_or(0, ns),
             "reordering_was_seen": buffers.is_some_and(|buffers| buffers.flight.rack().has_seen_reordering()),
@@ -115,6 +115,6 @@ impl Sender {
                 "retransmitted": record.retransmitted,
             })
         };
-        buffers.flight.records().take(LISTED).map(transmission).collect()
+        buffers.flight.records().iter().take(LISTED).map(transmission).collect()
     }
 }

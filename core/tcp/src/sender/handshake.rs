@@ -58,7 +58,8 @@ impl Sender {
     pub fn complete_syn(&self, common: &Common, header: &mut Header) {
         header.sequence = self.space.sequence(Offset::SYN);
         header.flags |= self.syn_ecn_flags(common);
-        if let Some((cookie, experimental)) = self.fast_open_option() {
+        // A retransmitted SYN omits it, because it may be the cause of the loss (RFC 7413 §4.1.3.1).
+        if let Some((cookie, experimental)) = self.first_syn().and_then(|open| open.option) {
             header.options.fast_open = Some(cookie);
             header.options.fast_open_experimental = experimental;
         }
@@ -66,20 +67,15 @@ impl Sender {
     /// The congestion bits of our SYN, or SYN and ACK.
     fn syn_ecn_flags(&self, common: &Common) -> Flags {
         match common.state() {
-            TcpState::SynSent if self.asks_for_ecn(common) => Flags::ECE | Flags::CWR,
+            // One that had to be repeated does not ask: something on the path may drop those that do (RFC 3168 §6.1.1.1).
+            TcpState::SynSent
+                if common.config().ecn == EcnMode::Request && self.space.next() == Offset::SYN =>
+            {
+                Flags::ECE | Flags::CWR
+            }
             TcpState::SynReceived if common.has(ConnectionFlags::ECN) => Flags::ECE,
             _ => Flags::empty(),
         }
-    }
-    /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
-    /// do (RFC 3168 §6.1.1.1).
-    fn asks_for_ecn(&self, common: &Common) -> bool {
-        common.config().ecn == EcnMode::Request && self.space.next() == Offset::SYN
-    }
-    /// The Fast Open option of the first SYN. A retransmitted SYN omits it, because it may be the cause of the loss (RFC
-    /// 7413 §4.1.3.1).
-    fn fast_open_option(&self) -> Option<(FastOpenCookie, bool)> {
-        self.first_syn()?.option
     }
     /// Queued bytes that go with the first SYN.
     pub fn syn_data_bytes(&self, common: &Common) -> u32 {

@@ -5,7 +5,7 @@ use super::{Recovery, SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use crate::sender::flight::AckSample;
+use crate::sender::flight::{AckSample, Sums};
 use crate::sender::reduction::{RateReduction, UndoState};
 use crate::{Environment, RecoveryState};
 use inhost_base::{Deadline, Duration, Instant};
@@ -41,7 +41,7 @@ impl Sender {
     pub fn sample_without_ack(&self) -> AckSample {
         AckSample {
             in_flight_before_bytes: self.in_flight_bytes(),
-            sacked_before_bytes: self.sacked_bytes(),
+            sacked_before_bytes: self.sums().sacked_bytes,
             outstanding_before_bytes: self.space.outstanding_bytes(),
             edge: self.space.edge(),
             ..AckSample::default()
@@ -84,7 +84,7 @@ impl Sender {
             self.recovery.state = RecoveryState::Open;
         }
         if !self.recovery.state.has_end() {
-            let disorder = self.recovery.duplicates > 0 || self.sacked_bytes() > 0;
+            let disorder = self.recovery.duplicates > 0 || self.sums().sacked_bytes > 0;
             self.recovery.state = if disorder { RecoveryState::Disorder } else { RecoveryState::Open };
         }
         self.move_window(common, sample, newly_lost, state, now);
@@ -131,7 +131,7 @@ impl Sender {
         let beyond = self.recovery.recover < self.space.unacknowledged();
         let threshold = self.reordering_segments(common);
         let Some(buffers) = &mut self.buffers else { return false };
-        let before = buffers.flight.lost_bytes();
+        let before = buffers.flight.sums().lost_bytes;
         if sack {
             buffers.flight.mark_lost_by_count(threshold, segment);
         } else if state == RecoveryState::Recovery {
@@ -143,21 +143,21 @@ impl Sender {
         } else if state != RecoveryState::Loss && u32::from(duplicates) >= threshold && beyond {
             buffers.flight.mark_first_lost();
         }
-        buffers.flight.lost_bytes() != before
+        buffers.flight.sums().lost_bytes != before
     }
     /// By time: what was sent a reordering window before something that has arrived is lost (RFC 8985 §6.2, step 5). True
     /// when something newly is.
     fn mark_lost_by_time(&mut self, common: &Common, now: Instant) -> bool {
         let smoothed = common.round_trip().smoothed().unwrap_or(Duration::ZERO);
-        let enough = self.sacked_bytes() >= self.reordering_segments(common) * self.segment_bytes();
+        let enough = self.sums().sacked_bytes >= self.reordering_segments(common) * self.segment_bytes();
         let at_once = enough || self.is_repairing();
         let Some(buffers) = &mut self.buffers else { return false };
-        let before = buffers.flight.lost_bytes();
+        let before = buffers.flight.sums().lost_bytes;
         let window = buffers.flight.rack().reordering_window(at_once, smoothed);
         let at = buffers.flight.mark_lost_by_time(window, now);
         let slack = common.config().recovery_timer_slack;
         buffers.reorder_at = at.map_or(Deadline::NEVER, |at| Deadline::at(at + slack));
-        buffers.flight.lost_bytes() != before
+        buffers.flight.sums().lost_bytes != before
     }
     fn is_repairing(&self) -> bool {
         matches!(self.recovery.state, RecoveryState::Recovery | RecoveryState::Loss)
@@ -180,19 +180,20 @@ impl Sender {
 
     // spec: RFC5681 3.2-8, 4.3-1, 4.3-4; RFC6675 5-3; RFC2018 5.1-1; RFC9438 4.6-1
     fn enter_recovery(&mut self, common: &Common, sample: &AckSample, now: Instant) {
-        let reduced_already = self.recovery.state == RecoveryState::WindowReduction;
-        self.recovery.state = RecoveryState::Recovery;
-        self.recovery.recover = self.space.next();
+        if self.recovery.state != RecoveryState::WindowReduction {
+            self.congestion.lost(self.flight_size(sample.outstanding_before_bytes), now);
+            self.begin_reduction(common, sample);
+        }
+        self.enter(common, RecoveryState::Recovery);
         let unacknowledged = self.space.unacknowledged();
         if let Some(buffers) = &mut self.buffers {
             buffers.undo = UndoState::begin(unacknowledged, false);
             buffers.force = true;
         }
-        if !reduced_already {
-            self.tell_of_reduction(common);
-            self.begin_reduction(sample);
-            self.congestion.lost(self.flight_size(sample.outstanding_before_bytes), now);
-        }
+    }
+    /// A reduction is under way, until all that is out now is acknowledged.
+    fn enter(&mut self, common: &Common, state: RecoveryState) {
+        (self.recovery.state, self.recovery.recover) = (state, self.space.next());
         if !common.config().proportional_rate_reduction {
             self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
         }
@@ -202,7 +203,8 @@ impl Sender {
     fn flight_size(&self, outstanding_bytes: u32) -> u32 {
         outstanding_bytes.min(self.congestion.window.window_bytes)
     }
-    fn begin_reduction(&mut self, sample: &AckSample) {
+    fn begin_reduction(&mut self, common: &Common, sample: &AckSample) {
+        self.tell_of_reduction(common);
         if let Some(buffers) = &mut self.buffers {
             buffers.reduction =
                 RateReduction::new(sample.outstanding_before_bytes, sample.sacked_before_bytes);
@@ -230,18 +232,13 @@ impl Sender {
     }
     /// Begins a reduction of the window for which nothing need have been lost.
     pub fn begin_window_reduction(&mut self, common: &Common, sample: &AckSample, now: Instant) {
-        self.begin_reduction(sample);
+        self.congestion.marked(self.flight_size(sample.outstanding_before_bytes), now);
+        self.begin_reduction(common, sample);
+        self.enter(common, RecoveryState::WindowReduction);
         if let Some(buffers) = &mut self.buffers {
             // What shows an earlier reduction to be wrong says nothing of this one.
             buffers.undo.end();
         }
-        self.congestion.marked(self.flight_size(sample.outstanding_before_bytes), now);
-        if !common.config().proportional_rate_reduction {
-            self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
-        }
-        self.recovery.state = RecoveryState::WindowReduction;
-        self.recovery.recover = self.space.next();
-        self.tell_of_reduction(common);
     }
     // spec: RFC6675 5-4
     fn continue_recovery(&mut self, common: &Common, sample: &AckSample, now: Instant) {
@@ -464,8 +461,10 @@ impl Sender {
             buffers.flight.refuse();
         }
     }
-    pub fn sacked_bytes(&self) -> u32 {
-        self.buffers.as_ref().map_or(0, |buffers| buffers.flight.sacked_bytes())
+    /// What is in flight, summed up.
+    #[inline]
+    pub fn sums(&self) -> Sums {
+        self.buffers.as_ref().map_or_else(Sums::default, |buffers| buffers.flight.sums())
     }
     /// Segments that may overtake another before that counts as lost.
     pub fn reordering_segments(&self, common: &Common) -> u32 {

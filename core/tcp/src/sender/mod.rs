@@ -256,7 +256,7 @@ impl Sender {
             let reduces =
                 self.recovery.state == RecoveryState::Recovery && common.config().proportional_rate_reduction;
             require(!reduces || buffers.reduction.has_begun(), "a rate reduction")?;
-            let (first, last) = (buffers.flight.first(), buffers.flight.last());
+            let (first, last) = (buffers.flight.records().front(), buffers.flight.records().back());
             let is_out = first.is_none_or(|first| self.space.unacknowledged() <= first.start)
                 && last.is_none_or(|last| last.end <= self.space.next());
             require(is_out, "the place of a flight")?;
@@ -312,7 +312,7 @@ impl Sender {
     pub fn in_flight_bytes(&self) -> u32 {
         let outstanding = self.space.outstanding_bytes();
         let counted = u32::from(self.recovery.duplicates) * self.segment_bytes();
-        let sacked_or_lost = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.sacked_or_lost_bytes());
-        outstanding.saturating_sub(sacked_or_lost + counted)
+        let sums = self.sums();
+        outstanding.saturating_sub(sums.sacked_bytes + sums.lost_bytes + counted)
     }
 }

@@ -84,7 +84,8 @@ impl Sender {
         {
             return None;
         }
-        let (queued, lost) = self.buffers().map_or((0, 0), |b| (b.send.len() as u32, b.flight.lost_bytes()));
+        let (queued, lost) =
+            self.buffers().map_or((0, 0), |b| (b.send.len() as u32, b.flight.sums().lost_bytes));
         if lost > 0 {
             return None;
         }
@@ -173,7 +174,7 @@ impl Sender {
             return self.probe(common, end).ok_or(SendCause::ClosedWindow);
         }
         if let Some(buffers) = &self.buffers
-            && buffers.flight.lost_bytes() > 0
+            && buffers.flight.sums().lost_bytes > 0
         {
             return self.next_repair(common, full_bytes, buffers, end);
         }
@@ -228,15 +229,13 @@ impl Sender {
         // spec: RFC9293 MUST-34 (a shrinking window does no harm)
         let usable = edge.since(send.next());
         if usable == 0 {
-            let full = self.congestion.window.window_bytes <= self.in_flight_bytes();
-            let closed = if send.window() == 0 {
-                SendCause::ClosedWindow
-            } else if full && common.policy().congestion_window_is_blamed_first {
-                SendCause::CongestionWindow
-            } else {
-                SendCause::ReceiverWindow
-            };
-            return Err(if send.window() == 0 { closed } else { self.recovery_cause_or(closed) });
+            if send.window() == 0 {
+                return Err(SendCause::ClosedWindow);
+            }
+            let is_blamed = common.policy().congestion_window_is_blamed_first
+                && self.congestion.window.window_bytes <= self.in_flight_bytes();
+            let cause = if is_blamed { SendCause::CongestionWindow } else { SendCause::ReceiverWindow };
+            return Err(self.recovery_cause_or(cause));
         }
         let mut length = unsent.min(usable).min(full_bytes);
         let record = self.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next()));
@@ -258,13 +257,10 @@ impl Sender {
                 if record.is_none() { self.search_probe(common, full_bytes, unsent, usable) } else { None };
             return Ok(probe.unwrap_or(length));
         }
-        let waits_for_data = length == unsent;
-        Err(self.recovery_cause_or(if waits_for_data && self.flags.contains(SenderFlags::WRITER_WAITS) {
-            SendCause::SendBuffer
-        } else if waits_for_data {
-            SendCause::SmallData
-        } else {
-            SendCause::ReceiverWindow
+        Err(self.recovery_cause_or(match () {
+            () if length < unsent => SendCause::ReceiverWindow,
+            () if self.has(SenderFlags::WRITER_WAITS) => SendCause::SendBuffer,
+            () => SendCause::SmallData,
         }))
     }
     /// The next retransmission. While F-RTO decides whether a timeout was spurious, new data is sent instead once the
@@ -316,7 +312,7 @@ impl Sender {
         }
         if fin && length == full_bytes && common.policy().partial_acks_recut_segments {
             // A FIN that was sent alone is not joined to a full segment.
-            fin = buffers.flight.last().is_some_and(|last| last.bytes() > 1);
+            fin = buffers.flight.records().back().is_some_and(|last| last.bytes() > 1);
         }
         let mut whole = length <= full_bytes;
         length = length.min(full_bytes);
@@ -328,7 +324,7 @@ impl Sender {
                 true => edge.since(start),
                 // The oldest asks whether the window is still closed.
                 false if probes && start == self.space.unacknowledged() => {
-                    buffers.flight.first().map_or(full_bytes, |oldest| oldest.bytes())
+                    buffers.flight.records().front().map_or(full_bytes, |oldest| oldest.bytes())
                 }
                 false => 0,
             };
@@ -363,7 +359,7 @@ impl Sender {
             let fin = length == unsent && common.has_fin_outstanding();
             return Some(Data { start: next, length, fin, gso_size: 0, retransmission: None });
         }
-        let last = self.buffers.as_ref()?.flight.last()?;
+        let last = self.buffers.as_ref()?.flight.records().back()?;
         let fin = end < last.end;
         let data_end = if fin { end } else { last.end };
         let length = data_end.since(last.start).min(full_bytes);
@@ -460,9 +456,7 @@ impl Sender {
         match self.recovery.state {
             RecoveryState::Recovery => SendCause::LossRecovery,
             RecoveryState::Loss => SendCause::Timeout,
-            _ if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() > 0) => {
-                SendCause::LossRecovery
-            }
+            _ if self.sums().lost_bytes > 0 => SendCause::LossRecovery,
             _ => otherwise,
         }
     }

@@ -99,14 +99,16 @@ impl Sender {
     pub fn arm_tail_probe(&mut self, common: &Common, now: Instant) {
         let allowed = self.may_probe_tail(common);
         let Some(buffers) = &mut self.buffers else { return };
-        if !allowed || buffers.flight.is_empty() || buffers.tail_probe.is_out() {
+        if !allowed || buffers.flight.records().is_empty() || buffers.tail_probe.is_out() {
             buffers.tail_probe.stop();
             return;
         }
         let timeout = match common.round_trip().smoothed() {
             None => Duration::from_secs(1),
             // One segment alone may wait for the peer's delayed acknowledgment.
-            Some(smoothed) if buffers.flight.len() == 1 => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
+            Some(smoothed) if buffers.flight.records().len() == 1 => {
+                smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY
+            }
             Some(smoothed) => smoothed.times(2) + common.config().recovery_timer_slack,
         };
         // No later than the time-out, whose work it is to save.

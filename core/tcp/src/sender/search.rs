@@ -118,7 +118,8 @@ impl Sender {
     // spec: RFC4821 7.7-1, 7.7-2
     pub fn suspect_black_hole(&mut self, common: &Common) {
         let now_mss = common.largest_mss().min(self.searched_mss());
-        let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
+        let first_bytes =
+            self.buffers.as_ref().and_then(|b| b.flight.records().front()).map_or(0, |r| r.bytes());
         let lost = u32::from(now_mss).min(first_bytes + u32::from(common.options_bytes())) as u16;
         let base = base_mss(common);
         let (low, enough) = match lost > base {
@@ -177,7 +178,7 @@ impl Sender {
         let Some((start, end)) = self.search().and_then(|search| search.probe) else { return false };
         let Some(buffers) = &mut self.buffers else { return false };
         let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((start, end))
-            && buffers.flight.lost_bytes() == end.since(start);
+            && buffers.flight.sums().lost_bytes == end.since(start);
         if only {
             buffers.flight.refuse();
             // Further duplicate acknowledgments report the same loss.

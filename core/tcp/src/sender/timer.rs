@@ -88,11 +88,10 @@ impl Sender {
             // A recovery has begun: its losses are known without a probe.
             return;
         }
+        self.flags.remove(SenderFlags::LINK_REFUSED);
         if buffers.tail_probe.may_leave() {
             self.flags.insert(SenderFlags::TAIL_PROBE);
-        }
-        self.flags.remove(SenderFlags::LINK_REFUSED);
-        if !self.flags.contains(SenderFlags::TAIL_PROBE) {
+        } else {
             // Without a probe, too, the RTO restarts.
             // spec: RFC8985 7.3-1
             self.arm_timer(common, now);
@@ -177,7 +176,7 @@ impl Sender {
     }
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
     pub fn revert_back_off(&mut self, common: &mut Common, at: Offset, now: Instant) {
-        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.records().front());
         let Some(oldest) = oldest.filter(|oldest| oldest.start == at && !common.opens()) else {
             return;
         };

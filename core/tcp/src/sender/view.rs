@@ -24,8 +24,8 @@ impl Sender {
         info.send_buffer_bytes = self.send_buffer_bytes(common);
         info.unanswered_probes = self.unanswered_probes(common);
         info.sent_bytes = self.acknowledged_bytes();
-        info.delivered_bytes = self.acknowledged_bytes() + u64::from(self.sacked_bytes());
-        info.sacked_bytes = self.sacked_bytes();
+        info.delivered_bytes = self.acknowledged_bytes() + u64::from(self.sums().sacked_bytes);
+        info.sacked_bytes = self.sums().sacked_bytes;
         info.recovery = self.recovery.state;
         info.reordering_segments = self.reordering_segments(common) as u16;
         info.retransmitted_segments = history.retransmitted_segments;
@@ -39,9 +39,9 @@ impl Sender {
         info.slow_start_threshold_bytes = window.threshold_bytes;
         let Some(buffers) = &self.buffers else { return };
         info.send_queue_capacity_bytes = buffers.send.capacity_bytes();
-        info.lost_bytes = buffers.flight.lost_bytes();
-        info.bursts_in_flight = buffers.flight.bursts();
-        info.retransmitted_in_flight_bytes = buffers.flight.retransmitted_in_flight_bytes();
+        info.lost_bytes = buffers.flight.sums().lost_bytes;
+        info.bursts_in_flight = buffers.flight.sums().bursts as usize;
+        info.retransmitted_in_flight_bytes = buffers.flight.sums().resent_bytes;
         info.delivered_segments = info.delivered_segments.wrapping_add(buffers.flight.delivered_segments());
         info.min_round_trip = buffers.flight.rack().least_round_trip();
         info.pacing_rate_bytes_per_second = buffers.pacing_rate();
@@ -87,11 +87,10 @@ impl<'a> SendView<'a> {
     }
     /// The queue, cheaply.
     pub fn queue(self) -> SendQueue {
-        let buffers = self.sender.buffers.as_deref();
         SendQueue {
             unacknowledged_bytes: self.unacknowledged_bytes(),
             not_sent_bytes: self.not_sent_bytes() as usize,
-            bursts_in_flight: buffers.map_or(0, |buffers| buffers.flight.bursts()),
+            bursts_in_flight: self.sender.sums().bursts as usize,
             window_bytes: self.sender.space.window(),
             congestion_window_bytes: self.sender.congestion.window.window_bytes,
             segment_bytes: self.sender.segment_bytes() as u16,

@@ -63,44 +63,39 @@ impl Record {
     pub fn bytes(&self) -> u32 {
         self.end.after(self.start)
     }
+    /// Changes `sums` by what it counts for in them.
+    #[inline]
+    fn count(&self, sums: &mut Sums, change: impl Fn(&mut u32, u32)) {
+        if self.ends_burst {
+            change(&mut sums.bursts, 1);
+        }
+        match self.state {
+            State::InFlight if self.retransmitted => change(&mut sums.resent_bytes, self.bytes()),
+            State::InFlight => {}
+            State::Sacked => change(&mut sums.sacked_bytes, self.bytes()),
+            State::Lost => change(&mut sums.lost_bytes, self.bytes()),
+        }
+    }
+}
+
+fn sums_of(records: &VecDeque<Record>) -> Sums {
+    let mut sums = Sums::default();
+    records.iter().for_each(|record| record.count(&mut sums, u32::add_assign));
+    sums
 }
 
 /// Sums over the records of a flight, kept as each changes, so that nobody has to look at all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Sums {
-    sacked_bytes: u32,
-    lost_bytes: u32,
-    /// Records that end a burst.
-    bursts: u32,
+pub(crate) struct Sums {
+    /// What the peer has ahead of a hole.
+    pub sacked_bytes: u32,
+    /// What is lost and not sent again yet.
+    pub lost_bytes: u32,
+    /// Records that end a burst, as Linux counts.
+    pub bursts: u32,
     /// Bytes of retransmissions that are in the network.
-    resent_bytes: u32,
-}
-
-impl Sums {
-    fn of(records: &VecDeque<Record>) -> Sums {
-        let mut sums = Sums::default();
-        records.iter().for_each(|record| sums.add(record));
-        sums
-    }
-    fn add(&mut self, record: &Record) {
-        self.apply(u32::add_assign, record);
-    }
-    fn remove(&mut self, record: &Record) {
-        self.apply(u32::sub_assign, record);
-    }
-    #[inline]
-    fn apply(&mut self, change: impl Fn(&mut u32, u32), record: &Record) {
-        if record.ends_burst {
-            change(&mut self.bursts, 1);
-        }
-        match record.state {
-            State::InFlight if record.retransmitted => change(&mut self.resent_bytes, record.bytes()),
-            State::InFlight => {}
-            State::Sacked => change(&mut self.sacked_bytes, record.bytes()),
-            State::Lost => change(&mut self.lost_bytes, record.bytes()),
-        }
-    }
+    pub resent_bytes: u32,
 }
 
 /// All data in flight.
@@ -143,7 +138,7 @@ impl Flight {
             next = Some(record.end);
             total += u64::from(record.bytes());
         }
-        require(total < 1 << 31 && self.sums == Sums::of(&self.records), "the sums of a flight")
+        require(total < 1 << 31 && self.sums == sums_of(&self.records), "the sums of a flight")
     }
     /// What time tells of losses.
     pub fn rack(&self) -> &Rack {
@@ -177,26 +172,9 @@ impl Flight {
         self.records.capacity() * size_of::<Record>()
             + self.retransmissions.capacity() * size_of::<(Instant, Offset)>()
     }
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-    /// Transmissions out.
-    pub fn len(&self) -> usize {
-        self.records.len()
-    }
-    pub fn sacked_bytes(&self) -> u32 {
-        self.sums.sacked_bytes
-    }
-    pub fn lost_bytes(&self) -> u32 {
-        self.sums.lost_bytes
-    }
     /// The end of the highest that the peer has ahead of a hole.
     pub fn highest_sacked(&self) -> Option<Offset> {
         (self.sums.sacked_bytes > 0).then_some(self.highest_sacked)
-    }
-    /// Bytes sent and not acknowledged that are not in the network: selectively acknowledged or lost.
-    pub fn sacked_or_lost_bytes(&self) -> u32 {
-        self.sums.sacked_bytes + self.sums.lost_bytes
     }
     /// Divides the first burst anew from its beginning into segments of `segment` bytes, if it has not changed since it
     /// was sent.
@@ -227,26 +205,12 @@ impl Flight {
             start = end;
         }
     }
-    /// Bursts in flight, as Linux counts them.
-    pub fn bursts(&self) -> usize {
-        self.sums.bursts as usize
-    }
-    /// Bytes of retransmissions that are in flight.
-    pub fn retransmitted_in_flight_bytes(&self) -> u32 {
-        self.sums.resent_bytes
-    }
     /// All transmissions, the oldest first.
-    #[cfg(feature = "detail")]
-    pub fn records(&self) -> impl Iterator<Item = &Record> {
-        self.records.iter()
+    pub fn records(&self) -> &VecDeque<Record> {
+        &self.records
     }
-    /// The oldest transmission.
-    pub fn first(&self) -> Option<&Record> {
-        self.records.front()
-    }
-    /// The one with the highest number.
-    pub fn last(&self) -> Option<&Record> {
-        self.records.back()
+    pub fn sums(&self) -> Sums {
+        self.sums
     }
     /// Clears the flight.
     pub fn clear(&mut self) {
@@ -328,7 +292,7 @@ impl Flight {
     /// Makes one of a record and the next, which are of one state; false when there is none.
     fn join_next(&mut self, index: usize) -> bool {
         let Some(next) = self.records.remove(index + 1) else { return false };
-        self.sums.remove(&next);
+        next.count(&mut self.sums, u32::sub_assign);
         self.change(index, |record| {
             record.end = next.end;
             (record.ends_burst, record.closed) = (next.ends_burst, next.closed);
@@ -382,7 +346,7 @@ impl Flight {
         for record in self.records.iter_mut().filter(|record| record.state == State::Lost) {
             record.state = State::InFlight;
         }
-        self.sums = Sums::of(&self.records);
+        self.sums = sums_of(&self.records);
         let again =
             self.records.iter().filter(|record| record.retransmitted && record.state == State::InFlight);
         self.retransmissions.clear();
@@ -399,7 +363,7 @@ impl Flight {
                 (record.state, record.retransmitted) = (State::InFlight, true);
             }
         }
-        self.sums = Sums::of(&self.records);
+        self.sums = sums_of(&self.records);
         self.seen = Default::default();
         if let Some(first) = self.records.front() {
             self.scan_from = first.start;
@@ -442,7 +406,7 @@ impl Flight {
             (record.ends_burst, record.closed) = (false, false);
         });
         let rest = Record { start: at, ..record };
-        self.sums.add(&rest);
+        rest.count(&mut self.sums, u32::add_assign);
         self.records.insert(index + 1, rest);
         if rest.retransmitted && rest.state == State::InFlight {
             // Its place in the queue of time went with the first half.
@@ -454,15 +418,15 @@ impl Flight {
     #[inline]
     fn change(&mut self, index: usize, change: impl FnOnce(&mut Record)) {
         if let Some(record) = self.records.get_mut(index) {
-            self.sums.remove(record);
+            record.count(&mut self.sums, u32::sub_assign);
             change(record);
-            self.sums.add(record);
+            record.count(&mut self.sums, u32::add_assign);
         }
     }
     #[inline]
     fn pop_first(&mut self) {
         if let Some(record) = self.records.pop_front() {
-            self.sums.remove(&record);
+            record.count(&mut self.sums, u32::sub_assign);
         }
     }
 }
