@@ -67,6 +67,14 @@ impl<T: Copy + Default, const N: usize> Default for Bounded<T, N> {
         Self::new()
     }
 }
+impl<T: Copy + Default, const N: usize> FromIterator<T> for Bounded<T, N> {
+    /// The first `N` items.
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let mut list = Self::new();
+        items.into_iter().take(N).for_each(|item| _ = list.push(item));
+        list
+    }
+}
 impl<T: Copy + Default, const N: usize> Deref for Bounded<T, N> {
     type Target = [T];
     fn deref(&self) -> &[T] {

@@ -38,29 +38,26 @@ impl Connection {
         // Beyond the peer's right edge, as after a window probe, even an acknowledgment would not be acceptable.
         let sequence = self.sender.space().sequence(next.first(self.sender.space()));
         let mut header = self.receiver.plain_header(&self.common, sequence, env).full();
-        match next {
-            Next::Data(data) => {
-                let end = data.start + data.length;
-                let pushed = match data.retransmission {
-                    Some(_) if self.common.policy().pushes_writes_and_bursts => {
-                        self.sender.pushes_retransmission(full_bytes, data.start, end)
-                    }
-                    _ => self.sender.pushes(&self.common, full_bytes, data.start, data.first_end(), end),
-                };
-                if data.length > 0 && pushed {
-                    header.flags |= Flags::PSH;
+        if let Next::Data(data) = next {
+            let end = data.start + data.length;
+            let pushed = match data.retransmission {
+                Some(_) if self.common.policy().pushes_writes_and_bursts => {
+                    self.sender.pushes_retransmission(full_bytes, data.start, end)
                 }
-                if data.fin {
-                    header.flags |= Flags::FIN;
-                }
-                if data.retransmission.is_none()
-                    && data.length > 0
-                    && self.sender.has(SenderFlags::WINDOW_REDUCED)
-                {
-                    header.flags |= Flags::CWR;
-                }
+                _ => self.sender.pushes(&self.common, full_bytes, data.start, data.first_end(), end),
+            };
+            if data.length > 0 && pushed {
+                header.flags |= Flags::PSH;
             }
-            Next::Synchronise | Next::Acknowledge | Next::KeepAlive => {}
+            if data.fin {
+                header.flags |= Flags::FIN;
+            }
+            if data.retransmission.is_none()
+                && data.length > 0
+                && self.sender.has(SenderFlags::WINDOW_REDUCED)
+            {
+                header.flags |= Flags::CWR;
+            }
         }
         if self.receiver.has(ReceiverFlags::ECHO_CONGESTION) {
             header.flags |= Flags::ECE;

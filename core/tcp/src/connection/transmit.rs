@@ -169,9 +169,7 @@ impl Connection {
                 self.sender.committed(&self.common, full_bytes, data, lent, env);
             }
             Next::Acknowledge => {}
-            Next::KeepAlive => {
-                self.sender.probe_sent();
-            }
+            Next::KeepAlive => self.sender.did(SenderFlags::KEEP_ALIVE | SenderFlags::WINDOW_PROBE),
         }
         if sent.acknowledgment.is_some() {
             self.receiver.acknowledgment_sent(next, sent.window_field);
@@ -180,7 +178,7 @@ impl Connection {
             self.receiver.sack_sent(&self.common, env.pool());
         }
         if sent.flags & Flags::URG.bits() != 0 {
-            self.sender.urgent_announced();
+            self.sender.did(SenderFlags::ANNOUNCE_URGENT);
         }
         env.emit(Mask::SEGMENT, || Event::SegmentSent(sent));
     }

@@ -60,6 +60,10 @@ pub(crate) struct AckTiming {
 fn millis(now: Instant) -> u32 {
     now.as_millis() as u32
 }
+/// In milliseconds, a minute at most.
+fn in_ms(duration: Duration) -> u16 {
+    duration.as_millis().min(60_000) as u16
+}
 
 impl AckTiming {
     pub fn new(now: Instant) -> Self {
@@ -86,16 +90,6 @@ impl AckTiming {
     /// Data in order came: no duplicate is due.
     pub fn forgive_duplicates(&mut self) {
         self.duplicates_due = 0;
-    }
-    /// An acknowledgment was sent, with data or without.
-    pub fn acknowledged(&mut self, one_was_due: bool) {
-        if one_was_due {
-            if self.quick == 1 {
-                self.delay_ms = MIN_DELAY_MS;
-            }
-            self.quick = self.quick.saturating_sub(1);
-        }
-        self.pushes = 0;
     }
 }
 
@@ -137,7 +131,7 @@ impl Receiver {
             }
             delay if gap_ms <= MIN_DELAY_MS / 2 => timing.delay_ms = delay / 2 + MIN_DELAY_MS / 2,
             delay if gap_ms < delay => {
-                timing.delay_ms = (delay / 2 + gap_ms).min(timeout.as_millis().min(60_000) as u16);
+                timing.delay_ms = (delay / 2 + gap_ms).min(in_ms(timeout));
             }
             // After an idle period longer than its RTO the peer is in slow start again.
             _ if gap > timeout => timing.raise_quick_acks(most, window, mss),
@@ -195,11 +189,8 @@ impl Receiver {
             || is_quick
         {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-        } else {
-            self.delay_acknowledgment(common, now);
+            return;
         }
-    }
-    fn delay_acknowledgment(&mut self, common: &Common, now: Instant) {
         let delay = self.adaptive_delay(common);
         if self.acknowledge_at.has_come(now + delay.divided_by(4)) {
             // Its timer is about to expire in any case.
@@ -216,25 +207,11 @@ impl Receiver {
             let awaits_reply = self.flags.contains(ReceiverFlags::INTERACTIVE) || timing.pushes > 0;
             let mut most = if awaits_reply { MAX_DELAY_MS } else { MAX_STREAM_DELAY_MS };
             if let Some(smoothed) = common.round_trip().smoothed() {
-                most = most.min((smoothed.as_millis().min(60_000) as u16).max(MIN_DELAY_MS));
+                most = most.min(in_ms(smoothed).max(MIN_DELAY_MS));
             }
             delay = delay.min(most);
         }
         Duration::from_millis(u64::from(delay.min(MAX_DELAY_MS)))
-    }
-    /// The delayed-ACK timer expired: for bulk data the next delay is longer, and interactive mode ends.
-    fn delayed_ack_expired(&mut self, common: &Common) {
-        if !common.acks_adapt() {
-            return;
-        }
-        let timeout = common.base_timeout().as_millis().min(60_000) as u16;
-        let timing = &mut self.ack_timing;
-        if self.flags.contains(ReceiverFlags::INTERACTIVE) {
-            self.flags.remove(ReceiverFlags::INTERACTIVE);
-            timing.delay_ms = MIN_DELAY_MS;
-        } else {
-            timing.delay_ms = timing.delay_ms.saturating_mul(2).min(timeout);
-        }
     }
     /// Estimates the peer's segment size: the longest payload, or that of two segments of equal length in a row.
     pub fn measure_segments(&mut self, common: &Common, coming: Coming) {
@@ -316,12 +293,20 @@ impl Receiver {
         self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
         self.acknowledge_now();
     }
-    /// The delayed acknowledgment is sent now, if its time has come.
+    /// The delayed acknowledgment is sent now, if its time has come. Where acknowledgments adapt, the next delay is longer for bulk
+    /// data, and interactive mode ends.
     pub fn fire(&mut self, common: &Common, now: Instant) {
-        if self.acknowledge_at.has_come(now) {
-            self.acknowledge_at.stop();
-            self.delayed_ack_expired(common);
-            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+        if !self.acknowledge_at.has_come(now) {
+            return;
+        }
+        self.acknowledge_at.stop();
+        self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+        if common.acks_adapt() && self.flags.contains(ReceiverFlags::INTERACTIVE) {
+            self.flags.remove(ReceiverFlags::INTERACTIVE);
+            self.ack_timing.delay_ms = MIN_DELAY_MS;
+        } else if common.acks_adapt() {
+            let longer = self.ack_timing.delay_ms.saturating_mul(2);
+            self.ack_timing.delay_ms = longer.min(in_ms(common.base_timeout()));
         }
     }
     /// The handshake is done, which counts as an arrival of data.
@@ -364,12 +349,18 @@ impl Receiver {
     /// The segment `next` was sent with an acknowledgment and the window `window_field`.
     #[inline]
     pub fn acknowledgment_sent(&mut self, next: Next, window_field: u16) {
-        self.ack_timing.acknowledged(self.flags.contains(ReceiverFlags::SCHEDULED));
+        let timing = &mut self.ack_timing;
+        if self.flags.contains(ReceiverFlags::SCHEDULED) {
+            if timing.quick == 1 {
+                timing.delay_ms = MIN_DELAY_MS;
+            }
+            timing.quick = timing.quick.saturating_sub(1);
+        }
+        timing.pushes = 0;
         self.flags.remove(ReceiverFlags::SCHEDULED);
         // One that acknowledges delayed data, too, tells as much: it has the SACK blocks.
-        self.ack_timing.duplicates_due =
-            self.ack_timing.duplicates_due.saturating_sub(u8::from(next == Next::Acknowledge));
-        self.flags.set(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
+        timing.duplicates_due = timing.duplicates_due.saturating_sub(u8::from(next == Next::Acknowledge));
+        self.flags.set(ReceiverFlags::ACKNOWLEDGE, timing.duplicates_due > 0);
         self.acknowledge_at.stop();
         self.space.acknowledge();
         let offered = match next {

@@ -17,8 +17,6 @@ pub(crate) mod window;
 pub use crate::receiver::view::ReceiveView;
 
 use crate::common::Common;
-#[cfg(feature = "freeze")]
-use crate::common::MAX_SCALE;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::receiver::ack_timing::AckTiming;
 use crate::receiver::reassembly::Reassembly;
@@ -27,11 +25,7 @@ use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
 use crate::{Config, Environment, PlainHeader};
 use alloc::boxed::Box;
-#[cfg(feature = "freeze")]
-use inhost_base::freeze::{Invalid, require};
 use inhost_base::{Deadline, Instant, Sequence};
-#[cfg(feature = "freeze")]
-use inhost_buf::freeze::ThawPacket;
 use inhost_buf::{Pool, ReceiveQueue};
 use inhost_event::{ReceiveCause, TcpState};
 
@@ -91,14 +85,6 @@ impl Receiver {
         let space = ReceiveSpace::new(scale_for(config), LEAST_RECEIVE_MSS);
         Receiver { received_at: now, space, ack_timing: AckTiming::new(now), ..Receiver::default() }
     }
-    /// The box of queues, made when it is not there.
-    #[inline]
-    pub fn buffers_mut(&mut self) -> &mut ReceiveBuffers {
-        match &mut self.buffers {
-            Some(buffers) => buffers,
-            none => none.get_or_insert_default(),
-        }
-    }
     /// `RCV.*`
     pub fn space(&self) -> &ReceiveSpace {
         &self.space
@@ -155,7 +141,11 @@ impl Receiver {
     }
     /// Calls `act` with each packet of a thawed receiver, and checks it.
     #[cfg(feature = "freeze")]
-    pub fn thaw(&mut self, act: ThawPacket<'_>) -> Result<(), Invalid> {
+    pub fn thaw(
+        &mut self,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        use {crate::common::MAX_SCALE, inhost_base::freeze::require};
         if let Some(buffers) = &mut self.buffers {
             buffers.receive.thaw(act)?;
             buffers.reassembly.thaw(act)?;

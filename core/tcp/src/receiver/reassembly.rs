@@ -309,11 +309,8 @@ impl Reassembly {
     /// Makes the block that holds `at` the most recent.
     fn touch(&mut self, at: Offset) {
         let Some((start, end)) = self.block_at(at) else { return };
-        let before = core::mem::take(&mut self.recent);
-        self.recent.push(at);
-        for &other in before.iter().filter(|&&other| other < start || end <= other) {
-            self.recent.push(other);
-        }
+        let others = self.recent.iter().copied().filter(|&other| other < start || end <= other);
+        self.recent = core::iter::once(at).chain(others).collect();
     }
     /// Data in order reaches to `next`: the first part of it that was held already is a duplicate (RFC 2883 §4.2.3).
     pub fn note_overlap(&mut self, next: Offset) {
@@ -354,9 +351,7 @@ impl Reassembly {
                 start = end;
             }
         }
-        for &at in core::mem::take(&mut self.recent).iter().filter(|at| next <= **at) {
-            self.recent.push(at);
-        }
+        self.recent = self.recent.iter().copied().filter(|at| next <= *at).collect();
         self.free_empty_list();
         next.since(first)
     }

@@ -60,7 +60,7 @@ impl Receiver {
     /// The data from `start` to `end` was a duplicate: a D-SACK block reports it (RFC 2883 §4).
     pub fn note_repeated(&mut self, common: &Common, start: Offset, end: Offset) {
         if common.has(ConnectionFlags::SACK) && common.config().duplicate_sack && start < end {
-            self.buffers_mut().reassembly.note_duplicate(start, end);
+            self.buffers.get_or_insert_default().reassembly.note_duplicate(start, end);
         }
     }
     /// The SACK option was sent.

@@ -92,12 +92,8 @@ impl Sender {
     /// Bytes queued and never sent.
     #[inline]
     pub fn not_sent_bytes(&self, common: &Common) -> u32 {
-        let (next, end) = (self.space.next(), self.stream_end());
-        match () {
-            () if common.opens() && !common.has(ConnectionFlags::EARLY_DATA) => self.queued_bytes(),
-            () if next < end => end.since(next),
-            () => 0,
-        }
+        let opens = common.opens() && !common.has(ConnectionFlags::EARLY_DATA);
+        if opens { self.queued_bytes() } else { self.stream_end().since(self.space.next()) }
     }
     /// Whether a writer that found the buffer full is to know of room: once a third of the buffer is free.
     #[inline]

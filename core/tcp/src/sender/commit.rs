@@ -222,13 +222,9 @@ impl Sender {
             self.arm_tail_probe(common, now);
         }
     }
-    /// A probe, of the window or of an idle peer, was sent.
-    pub fn probe_sent(&mut self) {
-        self.flags.remove(SenderFlags::KEEP_ALIVE | SenderFlags::WINDOW_PROBE);
-    }
-    /// A segment with URG was sent.
-    pub fn urgent_announced(&mut self) {
-        self.flags.remove(SenderFlags::ANNOUNCE_URGENT);
+    /// What these flags ask for was sent.
+    pub fn did(&mut self, flags: SenderFlags) {
+        self.flags.remove(flags);
     }
     /// The link refused data, which counts as not sent: it is retried after `retry` at the latest.
     pub fn data_was_refused(&mut self, common: &Common, retry: Duration, now: Instant) {

@@ -27,8 +27,6 @@ mod write;
 
 pub use crate::sender::view::{SendQueue, SendView};
 
-#[cfg(feature = "freeze")]
-use crate::common::{Common, MAX_SCALE};
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::sender::buffers::FastOpen;
@@ -42,15 +40,9 @@ use crate::{Config, CongestionChoice, RecoveryState};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::ops::Range;
-#[cfg(feature = "freeze")]
-use inhost_base::freeze::{Invalid, require};
 use inhost_base::{Deadline, Instant, Sequence};
-#[cfg(feature = "freeze")]
-use inhost_buf::freeze::ThawPacket;
 use inhost_buf::{Pool, SendQueue as Queue};
 use inhost_congestion::{Congestion, Pacer, RateSample};
-#[cfg(feature = "freeze")]
-use inhost_event::TcpState;
 
 /// The sending half: its sequence space, the data queued and in flight, and loss recovery.
 #[derive(Debug)]
@@ -247,7 +239,12 @@ impl Sender {
     }
     /// Calls `act` with each packet of a thawed sender, and checks it.
     #[cfg(feature = "freeze")]
-    pub fn thaw(&mut self, common: &Common, act: ThawPacket<'_>) -> Result<(), Invalid> {
+    pub fn thaw(
+        &mut self,
+        common: &crate::common::Common,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        use {crate::common::MAX_SCALE, inhost_base::freeze::require, inhost_event::TcpState};
         let has_size = self.segment_bytes() > 0;
         if let Some(buffers) = &mut self.buffers {
             buffers.send.thaw(act)?;
@@ -273,10 +270,7 @@ impl Sender {
     /// The box of queues, made when it is not there.
     #[inline]
     pub fn buffers_mut(&mut self) -> &mut SendBuffers {
-        match &mut self.buffers {
-            Some(buffers) => buffers,
-            none => none.get_or_insert_default(),
-        }
+        self.buffers.get_or_insert_default()
     }
     /// The same, made if it does not exist.
     fn history_mut(&mut self) -> &mut History {

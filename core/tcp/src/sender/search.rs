@@ -48,9 +48,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    fn new(low: u16, high: u16) -> Self {
-        Search { low, high, ..Search::default() }
-    }
     /// The next size to try.
     // spec: RFC4821 7.1-2, 7.3-1
     fn candidate(&self) -> Option<u16> {
@@ -128,20 +125,18 @@ impl Sender {
         };
         let is_probed = common.config().path_mtu_probing != PathMtuProbing::Off;
         if is_probed && low < lost && common.round_trip().backoff() >= enough {
-            let high = common.largest_mss();
-            self.search_from(common, low, high);
+            self.search_from(common, low);
         }
     }
     /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
     // spec: RFC4821 7.2-1
     pub fn begin_search(&mut self, common: &Common) {
         if common.config().path_mtu_probing == PathMtuProbing::Always {
-            let high = common.largest_mss();
-            self.search_from(common, base_mss(common).min(high), high);
+            self.search_from(common, base_mss(common).min(common.largest_mss()));
         }
     }
-    pub fn search_from(&mut self, common: &Common, low: u16, high: u16) {
-        self.history_mut().search = Some(Search::new(low, high));
+    fn search_from(&mut self, common: &Common, low: u16) {
+        self.history_mut().search = Some(Search { low, high: common.largest_mss(), ..Search::default() });
         self.flags.insert(SenderFlags::PMTU_SEARCH);
         self.congestion.resize(self.effective_mss(common));
     }
@@ -153,9 +148,6 @@ impl Sender {
     }
     /// What the search allows; no limit without one.
     pub fn searched_mss(&self) -> u16 {
-        if !self.flags.contains(SenderFlags::PMTU_SEARCH) {
-            return u16::MAX;
-        }
         self.search().map_or(u16::MAX, |search| search.low)
     }
     /// New data from `start` to `end` was sent; if it was larger than a segment it was a probe.
@@ -206,7 +198,7 @@ impl Sender {
             return;
         }
         if search.raise_at.has_come(now) {
-            *search = Search::new(search.low, high);
+            *search = Search { low: search.low, high, ..Search::default() };
         }
         search.rest(now);
     }

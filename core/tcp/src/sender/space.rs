@@ -130,11 +130,7 @@ impl SendSpace {
     }
     /// What the blocks of a SACK option stand for.
     pub fn blocks(&self, sack: &SackBlocks) -> Blocks {
-        let mut blocks = Blocks::new();
-        for &(start, end) in sack.iter() {
-            blocks.push((self.offset(start), self.offset(end)));
-        }
-        blocks
+        sack.iter().map(|&(start, end)| (self.offset(start), self.offset(end))).collect()
     }
     /// The right edge of the peer's window. It is counted from the acknowledgment of the same segment, not from
     /// `SND.UNA`, which a segment that was overtaken may have advanced since.

@@ -119,10 +119,7 @@ impl Flight {
             sample.retransmitted = true;
         } else {
             sample.newest_round_trip = Some(now.since(piece.sent_at));
-            sample.original_end = Some(match sample.original_end {
-                Some(end) => end.max(piece.end),
-                None => piece.end,
-            });
+            sample.original_end = sample.original_end.max(Some(piece.end));
             if sample.sacked_before.is_some_and(|highest| piece.end < highest)
                 && sample.overtaken.is_none_or(|start| piece.start < start)
             {

@@ -14,10 +14,8 @@ impl Flight {
         let mut index = self.index_of(self.scan_from);
         while let Some(record) = self.records.get(index) {
             if record.state == State::InFlight && !record.retransmitted {
-                if !self.rack.was_overtaken(record) {
-                    break;
-                }
-                if self.rack.lost_at(record, window) > now {
+                let Some(at) = self.rack.lost_at(record, window) else { break };
+                if at > now {
                     waits = true;
                     break;
                 }
@@ -35,10 +33,8 @@ impl Flight {
                 .get(index)
                 .filter(|record| record.state == State::InFlight && record.sent_at == sent_at);
             if let Some(record) = current {
-                if !self.rack.was_overtaken(record) {
-                    break;
-                }
-                if self.rack.lost_at(record, window) > now {
+                let Some(at) = self.rack.lost_at(record, window) else { break };
+                if at > now {
                     waits = true;
                     break;
                 }
@@ -47,7 +43,7 @@ impl Flight {
             self.retransmissions.pop_front();
         }
         self.advance_first_lost();
-        waits.then(|| self.rack.last_lost_at(window))
+        waits.then(|| self.rack.lost_after(self.rack.sent_at, window))
     }
     /// By count: what more than `segments` segments have overtaken (`IsLost` of RFC 6675 §4).
     pub fn mark_lost_by_count(&mut self, segments: u32, segment_bytes: u32) {
@@ -84,7 +80,7 @@ impl Flight {
         let rack = self.rack;
         let first = self.records.front().map(|record| record.start);
         self.mark_lost_where(|record| {
-            !by_time || Some(record.start) == first || rack.lost_at(record, window) <= now
+            !by_time || Some(record.start) == first || rack.lost_after(record.sent_at, window) <= now
         });
         self.refused = false;
     }
@@ -125,7 +121,8 @@ pub(crate) struct Rack {
 impl Rack {
     /// The least round trip of the last minutes.
     pub fn least_round_trip(&self) -> Option<Duration> {
-        self.least.into_iter().flatten().min()
+        let [of_this, before] = self.least;
+        of_this.map(|least| before.map_or(least, |other| least.min(other))).or(before)
     }
     /// A round trip was measured, by data. Before the first one the handshake's is known.
     // spec: RFC8985 6.2-1
@@ -163,17 +160,15 @@ impl Rack {
             (self.sent_at, self.end) = (piece.sent_at, piece.end);
         }
     }
-    /// Whether `record` was sent before a segment that was delivered.
-    pub fn was_overtaken(&self, record: &Record) -> bool {
-        self.round_trip > Duration::ZERO && (record.sent_at, record.end) < (self.sent_at, self.end)
+    /// When `record` is lost if it has not arrived by then, where a segment was delivered that was sent after it.
+    pub fn lost_at(&self, record: &Record, window: Duration) -> Option<Instant> {
+        let overtaken =
+            self.round_trip > Duration::ZERO && (record.sent_at, record.end) < (self.sent_at, self.end);
+        overtaken.then(|| self.lost_after(record.sent_at, window))
     }
-    /// When `record` is lost if it has not arrived by then.
-    pub fn lost_at(&self, record: &Record, window: Duration) -> Instant {
-        record.sent_at + self.round_trip + window
-    }
-    /// When the last overtaken segment is lost.
-    pub fn last_lost_at(&self, window: Duration) -> Instant {
-        self.sent_at + self.round_trip + window
+    /// When a segment sent at `sent_at` is lost.
+    fn lost_after(&self, sent_at: Instant, window: Duration) -> Instant {
+        sent_at + self.round_trip + window
     }
     /// RFC 8985 §6.2, step 4: the reordering window, in which an overtaken segment may still arrive. `recovering`: a
     /// recovery is under way, or DupThresh segments are selectively acknowledged.

@@ -27,13 +27,11 @@ impl Flight {
             sample.repeated = Some(first);
             rest = 1;
         }
-        let mut kept = Blocks::new();
-        for &(start, end) in blocks.iter().skip(rest) {
-            // A block beyond SND.NXT or below SND.UNA is ignored.
-            if start < end && end <= space.next() && space.unacknowledged() <= start {
-                kept.push((start, end));
-            }
-        }
+        // A block beyond SND.NXT or below SND.UNA is ignored.
+        let counts = |&(start, end): &(Offset, Offset)| {
+            start < end && end <= space.next() && space.unacknowledged() <= start
+        };
+        let kept: Blocks = blocks.iter().copied().skip(rest).filter(counts).collect();
         // The option has the newest block first. In that order, older blocks would seem to have been overtaken by those
         // of the same acknowledgment.
         let mut rising = [(Offset::SYN, Offset::SYN); MAX_SACK_BLOCKS];
