@@ -48,8 +48,12 @@ impl<'a> Environment<'a> {
         self.sink.emit(kind, self.now, build);
     }
     /// What came of the call so far, which is forgotten here.
-    pub fn take_outcome(&mut self) -> Outcome {
+    pub(crate) fn take_outcome(&mut self) -> Outcome {
         core::mem::take(&mut self.outcome)
+    }
+    /// What has changed so far.
+    pub fn changes(&self) -> Changes {
+        self.outcome.changes
     }
     pub(crate) fn changed(&mut self, changes: Changes) {
         self.outcome.changes |= changes;

@@ -95,7 +95,7 @@ impl Reception<'_> {
         let env = &mut self.env.tcp(key.key());
         flow.connection_mut().receive_predicted(&header, payload, self.mask.intersects(Mask::SEGMENT), env);
         // Such segments are neither dropped nor answered by a reset.
-        self.merge.changes |= env.take_outcome().changes;
+        self.merge.changes |= env.changes();
         if packet.capacity() > 0 {
             self.give(packet.take());
         }
