@@ -63,8 +63,8 @@ bitflags! {
         const TAIL_PROBE = 1 << 4;
         /// The application holds small segments back (TCP_CORK).
         const CORKED = 1 << 5;
-        /// The link refused the last data, which waits to be retried: until the application adds to the stream, a segment arrives or a
-        /// timer expires.
+        /// The link refused the last data, which waits to be retried: until the application adds to the stream, a
+        /// segment arrives or a timer expires.
         const LINK_REFUSED = 1 << 6;
         /// Pacing holds the next data back.
         const PACED = 1 << 7;
@@ -103,7 +103,8 @@ bitflags! {
         const SCHEDULED = 1 << 1;
         /// A CE mark arrived: acknowledgments bear ECE until the peer sends CWR (RFC 3168 §6.1.3).
         const ECHO_CONGESTION = 1 << 2;
-        /// The peer's FIN arrived when no data was left to read, and the application has not read the end of the stream since.
+        /// The peer's FIN arrived when no data was left to read, and the application has not read the end of the stream
+        /// since.
         const FIN_UNREAD = 1 << 3;
         /// The application answers what arrives: acknowledgments travel with the answers.
         const INTERACTIVE = 1 << 4;

@@ -144,7 +144,8 @@ pub trait SegmentOutput {
     }
     /// Takes a run of segments as one: `payload` is to be cut into segments of `segment_bytes`, the last may be shorter.
     /// `header` is the first one's, save that FIN and PSH belong to the last. Gives the bytes taken, of whole segments:
-    /// fewer than all where the device became full. It is asked only where [`SegmentOutput::large_bytes`] is above 0. `sums` are those of the segments' payloads, as far as they are known.
+    /// fewer than all where the device became full. It is asked only where [`SegmentOutput::large_bytes`] is above 0.
+    /// `sums` are those of the segments' payloads, as far as they are known.
     fn large(
         &mut self,
         header: &Header,

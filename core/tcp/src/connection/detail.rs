@@ -10,10 +10,10 @@ use inhost_event::TcpState;
 use serde_json::{Value, json};
 
 impl Connection {
-    /// The whole state as it stands at `now`, for a debugger: an object of plain values, with sections for each half, the round trip,
-    /// congestion, recovery, what the SYNs agreed on and what was configured. Times are in nanoseconds, sizes in bytes, as
-    /// the names say; due times are on the host's clock. Positions count from the SYN of their direction, which is 0; `initial` is its
-    /// number on the wire. Lists have at most [`LISTED`](crate::LISTED) items.
+    /// The whole state as it stands at `now`, for a debugger: an object of plain values, with sections for each half,
+    /// the round trip, congestion, recovery, what the SYNs agreed on and what was configured. Times are in nanoseconds,
+    /// sizes in bytes, as the names say; due times are on the host's clock. Positions count from the SYN of their
+    /// direction, which is 0; `initial` is its number on the wire. Lists have at most [`LISTED`](crate::LISTED) items.
     pub fn detail(&self, now: Instant) -> Value {
         let ledgers = self.accounts.at(now);
         let last = self.last_segment_at();

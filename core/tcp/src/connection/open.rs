@@ -1,5 +1,5 @@
-//! The opening of a connection: calls, listeners and both at once (RFC 9293 §3.5); a SYN that was held back, and data in the SYN (RFC 7413),
-//! as the stack steers them, which chooses and verifies the cookies.
+//! The opening of a connection: calls, listeners and both at once (RFC 9293 §3.5); a SYN that was held back, and data
+//! in the SYN (RFC 7413), as the stack steers them, which chooses and verifies the cookies.
 
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
@@ -26,8 +26,8 @@ impl Connection {
         connection
     }
     /// A passive open, from a SYN that the stack found acceptable. The SYN-ACK is sent by the next
-    /// [`Connection::transmit`]. Data in the SYN is not accepted, but by [`Connection::take_syn_data`]; the peer retransmits
-    /// it.
+    /// [`Connection::transmit`]. Data in the SYN is not accepted, but by [`Connection::take_syn_data`]; the peer
+    /// retransmits it.
     #[inline]
     pub fn accept(config: &Arc<Config>, open: Open, syn: &Header, env: &mut Environment<'_>) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynReceived, env.now());

@@ -1,5 +1,5 @@
-//! The timers of a connection (RFC 9293 §3.8): the earliest of them, and what those that are due do: retransmission, keep-alive, loss
-//! recovery, TIME-WAIT, and the wait for an orphan's peer.
+//! The timers of a connection (RFC 9293 §3.8): the earliest of them, and what those that are due do: retransmission,
+//! keep-alive, loss recovery, TIME-WAIT, and the wait for an orphan's peer.
 
 use crate::common::slept_since;
 use crate::{Connection, ConnectionError, Environment, Outcome};

@@ -1,5 +1,5 @@
-//! Data in order and ahead of a hole (RFC 9293 §3.10.7.4, seventh step; RFC 5681 §4.2), and urgent data (RFC 9293 §3.8.5, RFC 6093): the
-//! pointer names the byte after the last urgent one, and urgent bytes stay in the stream.
+//! Data in order and ahead of a hole (RFC 9293 §3.10.7.4, seventh step; RFC 5681 §4.2), and urgent data (RFC 9293
+//! §3.8.5, RFC 6093): the pointer names the byte after the last urgent one, and urgent bytes stay in the stream.
 
 use super::Receiver;
 use crate::arrival::{Arrival, Coming};
@@ -50,8 +50,8 @@ impl Receiver {
     pub fn reaches_fin(&self) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.ends_by(self.space.next()))
     }
-    /// The peer's FIN arrived, with all before it. Where acknowledgments adapt it is acknowledged as data is, in ESTABLISHED,
-    /// unless `at_once`: an answer may follow, at least our FIN, so the connection counts as interactive.
+    /// The peer's FIN arrived, with all before it. Where acknowledgments adapt it is acknowledged as data is, in
+    /// ESTABLISHED, unless `at_once`: an answer may follow, at least our FIN, so the connection counts as interactive.
     pub fn take_fin(&mut self, common: &Common, at_once: bool, pool: &mut Pool) {
         self.space.receive_fin();
         let may_wait = common.acks_adapt() && common.state() == TcpState::Established;

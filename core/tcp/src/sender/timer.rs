@@ -1,5 +1,6 @@
-//! The sender's timers: the retransmission timer (RFC 6298), which is the persist timer while the peer's window holds data back (RFC 9293
-//! §3.8.6.1), and those of loss recovery, keep-alive and orphans; what they do when due, and how long the peer may be silent.
+//! The sender's timers: the retransmission timer (RFC 6298), which is the persist timer while the peer's window holds
+//! data back (RFC 9293 §3.8.6.1), and those of loss recovery, keep-alive and orphans; what they do when due, and how
+//! long the peer may be silent.
 
 use super::Sender;
 use crate::common::{Common, slept_since};
@@ -9,8 +10,8 @@ use crate::{Changes, ConnectionError, Environment, RecoveryState, SoftError};
 use inhost_base::{Deadline, Duration, Instant};
 use inhost_event::TcpState;
 
-/// The data that an orphan still has to send must shrink by this fraction, or by a segment, in each period, so that large and
-/// small remainders end alike.
+/// The data that an orphan still has to send must shrink by this fraction, or by a segment, in each period, so that
+/// large and small remainders end alike.
 const PART: u64 = 32;
 
 /// A probe counts as unanswered after this number of maximum timeouts.
@@ -154,8 +155,8 @@ impl Sender {
         self.flags.insert(SenderFlags::OVERRIDE_SWS);
         None
     }
-    /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer accepts the
-    /// remaining data.
+    /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer
+    /// accepts the remaining data.
     pub fn orphaned(&mut self, common: &mut Common, now: Instant) {
         if common.has_fin_outstanding() {
             common.linger_until(now + common.config().orphan_timeout);
@@ -185,10 +186,11 @@ impl Sender {
             self.timer.set((oldest.sent_at + common.timeout()).max(now));
         }
     }
-    /// The orphan timer expired: false if the connection ends. A peer may keep its window closed for as long as its application
-    /// likes (RFC 9293 §3.8.6.1). Once the application has closed the socket, only the peer would decide how long memory is
-    /// kept for it: RFC 6429 §4 lets the host end that, for a peer that answers but has accepted too little of the remaining
-    /// data. The user timeout covers one that does not answer; its last segment came at `received_at`.
+    /// The orphan timer expired: false if the connection ends. A peer may keep its window closed for as long as its
+    /// application likes (RFC 9293 §3.8.6.1). Once the application has closed the socket, only the peer would decide
+    /// how long memory is kept for it: RFC 6429 §4 lets the host end that, for a peer that answers but has accepted too
+    /// little of the remaining data. The user timeout covers one that does not answer; its last segment came at
+    /// `received_at`.
     pub fn may_linger(&mut self, common: &mut Common, received_at: Instant, now: Instant) -> bool {
         let silent_after = common.config().max_retransmission_timeout.times(SILENT_AFTER_TIMEOUTS);
         let is_silent = now.since(received_at) > silent_after;
@@ -206,8 +208,8 @@ impl Sender {
         let part_bytes = (u64::from(self.queued_bytes()) + taken_bytes) / PART;
         taken_bytes >= part_bytes.max(u64::from(self.segment_bytes()))
     }
-    /// When the next keep-alive probe is due, where the latest segment came or left at `last`. One that the link does not take
-    /// counts: a neighbour that is gone answers no question for its address either.
+    /// When the next keep-alive probe is due, where the latest segment came or left at `last`. One that the link does
+    /// not take counts: a neighbour that is gone answers no question for its address either.
     // spec: RFC9293 MUST-24 (the application can ask for it)
     // spec: RFC9293 MUST-26 (only an idle connection is probed)
     #[inline]

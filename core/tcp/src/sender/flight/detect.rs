@@ -1,5 +1,5 @@
-//! Loss detection: by time, a segment is lost if one sent sufficiently later was delivered (RACK, RFC 8985 §6); or by count (RFC 6675 §4, RFC
-//! 6582).
+//! Loss detection: by time, a segment is lost if one sent sufficiently later was delivered (RACK, RFC 8985 §6); or by
+//! count (RFC 6675 §4, RFC 6582).
 
 use super::{Flight, Record, State};
 use crate::offset::Offset;
