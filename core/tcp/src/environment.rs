@@ -40,9 +40,6 @@ impl<'a> Environment<'a> {
     pub fn pool(&mut self) -> &mut Pool {
         self.pool
     }
-    pub(crate) fn marks_layers(&self) -> bool {
-        self.marks_layers
-    }
     /// Tells the sink, when it wants to know.
     pub(crate) fn emit(&mut self, kind: Mask, build: impl FnOnce() -> Event) {
         self.sink.emit(kind, self.now, build);

@@ -190,32 +190,27 @@ impl Sender {
     /// The cause that ended the pass shows whether the window is in use. The data of this pass begins at `first`.
     #[inline]
     pub fn nothing_more(&mut self, common: &Common, cause: SendCause, first: Offset, now: Instant) {
-        match cause {
-            // All data was sent, and the window has room: only a full window, or pacing, shows the window in use.
-            SendCause::ApplicationIdle | SendCause::AwaitingAcknowledgment | SendCause::SmallData => {
-                let in_flight = self.in_flight_bytes();
-                if in_flight < self.congestion.window.window_bytes
-                    && self.recovery.state == RecoveryState::Open
-                    && let Some(buffers) = &mut self.buffers
-                {
-                    buffers.flight.rates_mut().application_limited(in_flight);
-                }
-            }
-            _ => {}
+        let (window, in_flight) = (self.congestion.window, self.in_flight_bytes());
+        // All data was sent, and the window has room: only a full window, or pacing, shows the window in use.
+        if matches!(
+            cause,
+            SendCause::ApplicationIdle | SendCause::AwaitingAcknowledgment | SendCause::SmallData
+        ) && in_flight < window.window_bytes
+            && self.recovery.state == RecoveryState::Open
+            && let Some(buffers) = &mut self.buffers
+        {
+            buffers.flight.rates_mut().application_limited(in_flight);
         }
-        let window = self.congestion.window;
         let limited = match cause {
             SendCause::CongestionWindow => true,
             SendCause::LossRecovery | SendCause::Timeout => {
-                self.in_flight_bytes() + window.segment_bytes > window.window_bytes
+                in_flight + window.segment_bytes > window.window_bytes
             }
             _ => false,
         };
-        let (acknowledged, sent) = (
-            self.acknowledged_bytes(),
-            self.acknowledged_bytes() + u64::from(self.space.outstanding_bytes()),
-        );
-        self.congestion.transmitted(self.in_flight_bytes(), limited, acknowledged, sent);
+        let acknowledged = self.acknowledged_bytes();
+        let sent = acknowledged + u64::from(self.space.outstanding_bytes());
+        self.congestion.transmitted(in_flight, limited, acknowledged, sent);
         let next = self.space.next();
         let runs = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.deadline().is_set());
         if first != next || !runs {

@@ -163,8 +163,9 @@ impl Sender {
             return;
         }
         let taken = acknowledgment.since(Offset::SYN + 1).min(open.sent);
-        common.set(ConnectionFlags::SYN_DATA, taken == open.sent);
-        common.set_fast_open(if taken == open.sent {
+        let is_all = taken == open.sent;
+        common.set(ConnectionFlags::SYN_DATA, is_all);
+        common.set_fast_open(if is_all {
             FastOpenState::DataAcknowledged
         } else {
             FastOpenState::DataRefused

@@ -9,7 +9,6 @@ use crate::sender::burst::WriteBoundary;
 use crate::{Environment, Header, SendHow, StreamError};
 use bytes::Bytes;
 use inhost_base::Instant;
-use inhost_buf::BlockLayout;
 use inhost_event::Layer;
 use inhost_wire::tcp::Flags;
 
@@ -38,17 +37,8 @@ impl Sender {
             return 0;
         }
         let layout = self.block_layout(common);
-        match env.marks_layers() {
-            false => self.buffers_mut().send.write(fits, layout, env.pool()),
-            true => self.write_marked(fits, layout, env),
-        }
-    }
-    /// The same, and the sink is told.
-    #[cold]
-    #[inline(never)]
-    fn write_marked(&mut self, bytes: &[u8], layout: BlockLayout, env: &mut Environment<'_>) -> usize {
         env.begin_layer(if layout.summed { Layer::WriteAndSum } else { Layer::Write });
-        let taken = self.buffers_mut().send.write(bytes, layout, env.pool());
+        let taken = self.buffers_mut().send.write(fits, layout, env.pool());
         env.end_layer();
         taken
     }
