@@ -7,7 +7,7 @@ use crate::output::Reply;
 use crate::resources::Resources;
 use alloc::vec::Vec;
 use inhost_base::{Instant, Key, LinkId};
-use inhost_buf::Pool;
+use inhost_buf::{Checksum, Pool};
 use inhost_event::{Drop, Event, FrameDropped, Layer, Mask, Sink};
 use inhost_ip::{Ip, IpEnvironment, Path, Paths};
 use inhost_tcp::ResetReply;
@@ -94,6 +94,15 @@ impl<'a> Environment<'a> {
             self.sink.end_layer();
         }
     }
+    /// Whether the checksum of a packet is right, as the device has `said` or else by `check`.
+    #[inline(always)]
+    pub(crate) fn is_good(&mut self, said: Checksum, check: impl FnOnce() -> bool) -> bool {
+        said.is_good()
+            || match self.marks_layers() {
+                false => check(),
+                true => check_told(self.sink(), check),
+            }
+    }
     /// Counts and reports a frame that went no further.
     pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop) {
         self.network.links_mut().count_drop(link, why);
@@ -117,13 +126,13 @@ impl<'a> Environment<'a> {
     pub(crate) fn reset(&mut self, path: Path, flow: &Name, reset: ResetReply) {
         let mut header = reset.header();
         (header.source_port, header.destination_port) = (flow.local.port, flow.remote.port);
-        let fits = self.network.replies_mut().push(Reply { path, header });
+        let fits = self.network.links_mut().push_reply(Reply { path, header });
         self.resources.counters_mut().resets_limited += u64::from(!fits);
     }
     /// Answers a segment that came in on `link` with a reset, as far as the rate allows.
     pub(crate) fn answer_with_reset(&mut self, link: LinkId, flow: &Name, reset: ResetReply) {
         let (now, random) = (self.now, self.resources.random_mut());
-        if !self.network.replies_mut().admits_reset(now, random) {
+        if !self.network.admits_reset(now, random) {
             self.counters().resets_limited += 1;
             return;
         }
@@ -133,4 +142,12 @@ impl<'a> Environment<'a> {
             self.reset(path, flow, reset);
         }
     }
+}
+
+/// Checks a checksum for a sink that is told the layers. A function of its own, so that what the check takes stays in
+/// registers where nothing is told.
+#[cold]
+#[inline(never)]
+fn check_told(sink: &mut dyn Sink, check: impl FnOnce() -> bool) -> bool {
+    sink.within(true, Layer::Checksum, |_| check())
 }

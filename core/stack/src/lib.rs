@@ -56,6 +56,11 @@ pub use stack::Stack;
 #[cfg(feature = "freeze")]
 pub use stack::freeze::{FreezeError, ThawError};
 pub use udp::MAX_GSO_DATAGRAMS;
+#[cfg(feature = "freeze")]
+use {
+    inhost_base::freeze::{Invalid, require},
+    inhost_buf::freeze::ThawPacket,
+};
 
 // What the calls above take and give, from the crates below.
 pub use bytes::Bytes;

@@ -1,6 +1,7 @@
-//! Per-link state of the stack: counters and offload settings.
+//! Per-link state of the stack: counters, offload settings, and replies that wait.
 
 use crate::counters::LinkCounters;
+use crate::output::{Replies, Reply};
 use alloc::vec;
 use alloc::vec::Vec;
 use inhost_base::{Instant, LinkId};
@@ -15,6 +16,7 @@ struct Link {
     gso: bool,
     /// See [`inhost_ip::InterfaceConfig::gro`].
     gro: bool,
+    replies: Replies,
 }
 
 /// The links of a host, the loopback first.
@@ -38,10 +40,14 @@ impl Links {
         if self.links.len() < count {
             self.links.resize_with(count, Link::default);
         }
-        if let Some(kept) = self.links.get_mut(usize::from(link.0)) {
+        if let Some(kept) = self.at(link) {
             (kept.gso, kept.gro) = (gso, gro);
         }
         count
+    }
+    #[inline]
+    fn at(&mut self, link: LinkId) -> Option<&mut Link> {
+        self.links.get_mut(usize::from(link.0))
     }
     #[cfg(feature = "freeze")]
     pub(crate) fn len(&self) -> usize {
@@ -64,7 +70,7 @@ impl Links {
     /// Counts frames that came in.
     #[inline]
     pub(crate) fn count_received(&mut self, link: LinkId, frames: u64, bytes: u64) {
-        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+        if let Some(link) = self.at(link) {
             link.counters.received_frames += frames;
             link.counters.received_bytes += bytes;
         }
@@ -72,15 +78,40 @@ impl Links {
     /// Counts frames that have left.
     #[inline]
     pub(crate) fn count_sent(&mut self, link: LinkId, frames: u64, bytes: u64) {
-        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+        if let Some(link) = self.at(link) {
             link.counters.sent_frames += frames;
             link.counters.sent_bytes += bytes;
         }
     }
     /// Counts a frame that went no further.
     pub(crate) fn count_drop(&mut self, link: LinkId, why: Drop) {
-        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+        if let Some(link) = self.at(link) {
             link.counters.dropped[why as usize] += 1;
+        }
+    }
+    /// Adds a reply to those of its link, unless too many wait there.
+    pub(crate) fn push_reply(&mut self, reply: Reply) -> bool {
+        self.at(reply.path.link).is_some_and(|link| link.replies.push(reply))
+    }
+    /// Whether a reply can be sent.
+    #[inline]
+    pub(crate) fn has_replies(&self, link: LinkId) -> bool {
+        self.links.get(usize::from(link.0)).is_some_and(|link| !link.replies.is_empty())
+    }
+    /// The next reply to be sent.
+    pub(crate) fn first_reply(&self, link: LinkId) -> Option<&Reply> {
+        self.links.get(usize::from(link.0))?.replies.first()
+    }
+    /// Is done with the next reply, or sets it aside until its neighbour is known.
+    pub(crate) fn finish_reply(&mut self, link: LinkId, waits: bool) {
+        if let Some(link) = self.at(link) {
+            link.replies.finish_first(waits);
+        }
+    }
+    /// Lets those replies try again that were set aside.
+    pub(crate) fn wake_replies(&mut self, link: LinkId) {
+        if let Some(link) = self.at(link) {
+            link.replies.wake();
         }
     }
     /// A place for the lengths of the frames of a pass.

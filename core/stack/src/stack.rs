@@ -413,7 +413,7 @@ fn wake_some_resolved(sockets: &mut Sockets, network: &mut Network) {
 fn retry_memory(sockets: &mut Sockets, now: Instant) {
     while let Some(place) = sockets.schedule_mut().pop_starved(now) {
         if let Some(socket) = sockets.at_place(place) {
-            sockets.notify_holder(socket);
+            sockets.notify(socket);
         }
     }
 }

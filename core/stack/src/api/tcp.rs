@@ -52,7 +52,7 @@ impl<'a> TcpSockets<'a> {
         if paths.is_broadcast(path.link, remote.address) {
             return Err(ConnectError::BadRemote);
         }
-        if sockets.is_full() {
+        if sockets.next_tcp_id().is_none() {
             return Err(ConnectError::TooManySockets);
         }
         let asked = local.port;
@@ -155,10 +155,10 @@ impl<'a> TcpSockets<'a> {
         while let Some(place) = self.sockets.listening_mut().pop_acceptable(listener) {
             let Some(key) = self.sockets.tcp_at_place(place) else { continue };
             let Some(flow) = self.sockets.tcp_mut(key) else { continue };
-            flow.clear(TcpSocketFlags::UNCLAIMED);
+            flow.set(TcpSocketFlags::UNCLAIMED, false);
             let held = flow.has(TcpSocketFlags::HELD);
             let accepted = Accepted { socket: key, local: flow.local(), remote: flow.remote(), held };
-            self.sockets.notify_tcp(key);
+            self.sockets.notify(key.into());
             return Ok(Some(accepted));
         }
         Ok(None)
@@ -167,7 +167,7 @@ impl<'a> TcpSockets<'a> {
     pub fn proceed(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
         let mut env = Environment::new(self.network, self.resources, now, sink);
         let flow = self.sockets.held_back_mut(socket)?;
-        flow.clear(TcpSocketFlags::HELD);
+        flow.set(TcpSocketFlags::HELD, false);
         flow.connection_mut().release_syn(&mut env.tcp(socket.key()));
         self.sockets.reschedule(socket, now);
         Ok(())

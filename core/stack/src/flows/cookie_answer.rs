@@ -65,7 +65,7 @@ impl IncomingSyn<'_> {
         }
         answer.sequence = cookie;
         (answer.source_port, answer.destination_port) = (self.name.local.port, self.name.remote.port);
-        if !env.network_mut().replies_mut().push(Reply { path, header: answer }) {
+        if !env.network_mut().links_mut().push_reply(Reply { path, header: answer }) {
             return Err(Drop::QueueFull);
         }
         env.counters().cookies_sent += 1;

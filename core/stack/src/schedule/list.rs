@@ -77,23 +77,22 @@ impl Lists {
     }
     /// Checks thawed lists of places below `places`: each is whole, and no place is in two.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
-        use inhost_base::freeze::require;
-        require(self.nodes.len() <= places, "a list of places that are none")?;
+    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
+        crate::require(self.nodes.len() <= places, "a list of places that are none")?;
         let mut found = 0;
         for (number, head) in self.heads.iter().enumerate() {
             let (mut previous, mut next, mut count) = (NONE, head.first, 0);
             while let Some(node) = self.nodes.get(next as usize) {
                 let is_here = node.list as usize == number && node.previous == previous;
-                require(is_here && count < head.count, "a member of a list")?;
+                crate::require(is_here && count < head.count, "a member of a list")?;
                 (previous, next, count) = (next, node.next, count + 1);
             }
             let is_whole = next == NONE && previous == head.last && count == head.count;
-            require(is_whole, "the end of a list")?;
+            crate::require(is_whole, "the end of a list")?;
             found += count as usize;
         }
         let listed = self.nodes.iter().filter(|node| node.list != NONE).count();
-        require(found == listed, "a member that is in no list")
+        crate::require(found == listed, "a member that is in no list")
     }
     /// How many lists there are.
     #[cfg(feature = "freeze")]

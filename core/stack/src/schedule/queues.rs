@@ -66,7 +66,7 @@ impl Schedule {
     }
     /// Checks a thawed schedule of places below `places`.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
         self.timers.check(places)?;
         self.waiting.check()?;
         let lists = [&self.sending, &self.changed, &self.closing, &self.starved];

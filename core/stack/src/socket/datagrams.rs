@@ -74,10 +74,7 @@ impl Datagrams {
     }
     /// Calls `act` with each packet of a thawed socket, and checks the socket.
     #[cfg(feature = "freeze")]
-    pub(crate) fn thaw(
-        &mut self,
-        act: inhost_buf::freeze::ThawPacket<'_>,
-    ) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn thaw(&mut self, act: crate::ThawPacket<'_>) -> Result<(), crate::Invalid> {
         self.incoming.thaw(&mut *act)?;
         self.outgoing.thaw(act)?;
         self.recent.check()

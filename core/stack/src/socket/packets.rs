@@ -18,13 +18,10 @@ impl<T> Packets<T> {
     }
     /// Calls `act` with each packet of a thawed queue, and checks the queue.
     #[cfg(feature = "freeze")]
-    pub(crate) fn thaw(
-        &mut self,
-        act: inhost_buf::freeze::ThawPacket<'_>,
-    ) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn thaw(&mut self, act: crate::ThawPacket<'_>) -> Result<(), crate::Invalid> {
         self.queue.iter_mut().map(|(packet, _)| packet).try_for_each(act)?;
         let capacity_bytes: usize = self.queue.iter().map(|(packet, _)| packet.capacity()).sum();
-        inhost_base::freeze::require(capacity_bytes == self.capacity_bytes, "the memory of a queue")
+        crate::require(capacity_bytes == self.capacity_bytes, "the memory of a queue")
     }
     pub(crate) fn len(&self) -> usize {
         self.queue.len()

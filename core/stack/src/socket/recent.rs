@@ -43,8 +43,8 @@ impl RecentlySent {
     }
     /// Checks a thawed list.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
-        inhost_base::freeze::require(self.sent.len() <= self.limit, "the latest destinations")
+    pub(crate) fn check(&self) -> Result<(), crate::Invalid> {
+        crate::require(self.sent.len() <= self.limit, "the latest destinations")
     }
     /// Notes a datagram that left. `whole_bytes` is the length of its packet where no router may fragment it, else 0.
     #[inline]
@@ -133,8 +133,8 @@ impl Strangers {
     }
     /// Checks a thawed list.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
-        inhost_base::freeze::require(self.heard.len() <= self.limit, "the strangers of a socket")
+    pub(crate) fn check(&self) -> Result<(), crate::Invalid> {
+        crate::require(self.heard.len() <= self.limit, "the strangers of a socket")
     }
     /// Notes a datagram from somebody to whom the socket had not begun to send.
     pub(crate) fn note(&mut self, from: Endpoint, now: Instant) {

@@ -19,10 +19,10 @@ impl Sockets {
         if let Some(flow) = self.tcp_mut(key) {
             flow.set_traffic_class(differentiated_services << 2);
             flow.set_hop_limit(hop_limit);
-            flow.put(TcpSocketFlags::FRAGMENTS, !dont_fragment);
+            flow.set(TcpSocketFlags::FRAGMENTS, !dont_fragment);
         }
         if linger.is_some() {
-            self.set_linger(key, linger);
+            self.times_mut(key).linger = linger;
         }
     }
     /// Whether a listener has as many connections to accept as it may.
@@ -40,7 +40,7 @@ impl Sockets {
         if !flow.has(TcpSocketFlags::FAST_OPEN) {
             return;
         }
-        flow.clear(TcpSocketFlags::FAST_OPEN);
+        flow.set(TcpSocketFlags::FAST_OPEN, false);
         let Some(listener) = flow.listener() else { return };
         if let Some(held) = self.listener_mut(listener) {
             held.end_fast_open(was_reset, now);
@@ -71,7 +71,7 @@ impl Sockets {
     pub(crate) fn handshake_done(&mut self, key: TcpSocketId, now: Instant) {
         let Some(flow) = self.tcp_mut(key) else { return };
         let was_half_open = flow.has(TcpSocketFlags::HALF_OPEN);
-        flow.clear(TcpSocketFlags::HALF_OPEN);
+        flow.set(TcpSocketFlags::HALF_OPEN, false);
         let (unclaimed, listener) = (flow.has(TcpSocketFlags::UNCLAIMED), flow.listener());
         if was_half_open
             && unclaimed
@@ -92,7 +92,7 @@ impl Sockets {
         {
             return false;
         }
-        flow.set(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN));
+        flow.set(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN), true);
         self.listening.add_half_open(listener, key);
         self.look_at(key, now + timeout);
         true
@@ -100,9 +100,9 @@ impl Sockets {
     /// The wait for the first data is over.
     pub(crate) fn offer_to_accept(&mut self, key: TcpSocketId) {
         let Some(flow) = self.tcp_mut(key) else { return };
-        flow.clear(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN));
+        flow.set(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN), false);
         let Some(listener) = flow.listener() else { return };
-        self.set_until(key, None);
+        self.times_mut(key).until = None;
         self.add_acceptable(listener, key);
     }
     /// Whether a connection that is over before it was accepted stays in its listener's queue.

@@ -50,7 +50,9 @@ impl Sockets {
     ) -> Result<(), DatagramError> {
         let socket = self.slab.at_mut(id.0).ok_or(SocketError::NoSocket)?;
         let is_first = socket.datagrams().is_some_and(Datagrams::is_idle);
-        let Some(mut payload) = resources.memory_mut().take_to_send(is_first, bytes) else {
+        let pool = resources.pool_mut();
+        let taken = if is_first { pool.take_bare(bytes) } else { pool.take_to_send(bytes) };
+        let Some(mut payload) = taken else {
             self.schedule.wait_for_memory(id.0.index(), now);
             return Err(DatagramError::WouldBlock);
         };

@@ -1,10 +1,10 @@
 //! One entry of the socket table, of any kind.
 
-use crate::demux::{ANY_ADDRESS, Name, binding, echo_binding};
+use crate::demux::{Name, binding, echo_binding};
 use crate::icmp::{Echo, Prober};
 use crate::listen::Listener;
 use crate::socket::Datagrams;
-use crate::tcp::TcpSocket;
+use crate::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, IpAddr, LinkId};
@@ -26,10 +26,10 @@ pub(crate) enum Socket {
 const _: () = assert!(size_of::<Socket>() <= 432);
 
 impl Socket {
-    /// The name of a socket that talks with one other end.
+    /// The name of a socket that is found by its two ends.
     pub(crate) fn flow_name(&self) -> Option<Name> {
         match self {
-            Socket::Tcp(flow) => Some(flow.name()),
+            Socket::Tcp(flow) => (!flow.has(TcpSocketFlags::UNLISTED)).then(|| flow.name()),
             Socket::Udp(udp) => {
                 let remote = udp.remote().filter(|_| !udp.is_closed())?;
                 Some(Name { protocol: protocol::UDP, local: udp.local(), remote })
@@ -45,10 +45,6 @@ impl Socket {
             Socket::Udp(udp) => Some((udp.local(), udp.remote())),
             Socket::Echo(_) | Socket::Probe(_) => None,
         }
-    }
-    /// Whether it receives packets to any address.
-    pub(crate) fn is_any_address(&self) -> bool {
-        self.binding_name().is_some_and(|name| name.protocol & ANY_ADDRESS != 0)
     }
     /// Where its next packet goes first, for those that wait for a neighbour.
     pub(crate) fn next_hop(&self) -> Option<IpAddr> {

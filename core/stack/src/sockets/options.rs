@@ -36,10 +36,10 @@ impl Sockets {
     ) -> Result<(), SocketError> {
         let flow = self.held_tcp_mut(id)?;
         match option {
-            SocketOption::Linger(linger) => self.set_linger(id, linger),
+            SocketOption::Linger(linger) => self.times_mut(id).linger = linger,
             SocketOption::DifferentiatedServices(bits) => flow.set_traffic_class(bits << 2),
             SocketOption::HopLimit(limit) => flow.set_hop_limit(limit),
-            SocketOption::DontFragment(on) => flow.put(TcpSocketFlags::FRAGMENTS, !on),
+            SocketOption::DontFragment(on) => flow.set(TcpSocketFlags::FRAGMENTS, !on),
             _ => {
                 let option = option.of_connection().ok_or(SocketError::WrongKind)?;
                 flow.connection_mut().set(option, &mut env.tcp(id.key()));

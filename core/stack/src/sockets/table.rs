@@ -141,10 +141,6 @@ impl Sockets {
         self.connections -= usize::from(self.slab.discard(id.key()));
     }
 
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.slab.is_full()
-    }
     /// Number of connections, orphans included.
     pub(crate) fn connections(&self) -> usize {
         self.connections

@@ -65,7 +65,7 @@ impl Udp {
     }
     /// Checks what is its own of a thawed socket.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn check(&self) -> Result<(), crate::Invalid> {
         self.strangers.check()
     }
     /// The end that it was bound to, under which it is found in the table of bindings.
