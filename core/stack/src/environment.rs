@@ -6,10 +6,10 @@ use crate::network::Network;
 use crate::output::Reply;
 use crate::resources::Resources;
 use alloc::vec::Vec;
-use inhost_base::{Instant, Key, LinkId};
+use inhost_base::{Instant, IpAddr, Key, LinkId, Random};
 use inhost_buf::{Checksum, Pool};
 use inhost_event::{Drop, Event, FrameDropped, Layer, Mask, Sink};
-use inhost_ip::{Ip, IpEnvironment, Path, Paths};
+use inhost_ip::{Ip, IpEnvironment, Path, Paths, RouteError};
 use inhost_tcp::ResetReply;
 
 /// What a step uses besides sockets.
@@ -55,8 +55,20 @@ impl<'a> Environment<'a> {
     pub(crate) fn paths_mut(&mut self) -> &mut Paths {
         self.network.ip_mut().paths_mut()
     }
+    /// The path of what leaves now, from `local` and by `link` where these are given.
+    pub(crate) fn route(
+        &mut self,
+        remote: IpAddr,
+        local: Option<IpAddr>,
+        link: Option<LinkId>,
+    ) -> Result<Path, RouteError> {
+        self.network.ip_mut().paths_mut().route(remote, local, link, self.now)
+    }
     pub(crate) fn resources(&mut self) -> &mut Resources {
         self.resources
+    }
+    pub(crate) fn random(&mut self) -> &mut Random {
+        self.resources.random_mut()
     }
     pub(crate) fn pool(&mut self) -> &mut Pool {
         self.resources.pool_mut()
@@ -137,8 +149,7 @@ impl<'a> Environment<'a> {
             return;
         }
         // A segment is answered on the link that it came in by, the loopback included.
-        let path = self.paths_mut().route(flow.remote.address, Some(flow.local.address), Some(link), now);
-        if let Ok(path) = path {
+        if let Ok(path) = self.route(flow.remote.address, Some(flow.local.address), Some(link)) {
             self.reset(path, flow, reset);
         }
     }

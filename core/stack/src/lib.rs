@@ -78,8 +78,8 @@ pub use inhost_ip::{
 };
 pub use inhost_tcp::{
     Acknowledged, Config as TcpConfig, CongestionAlgorithm, CongestionChoice, CongestionController,
-    CongestionWindow, ConnectionError, ConnectionOption, EcnMode, Info as TcpInfo, KeepAlive, Ledgers,
-    NetworkError, PathMtuProbing, Policy as TcpPolicy, RateSample, SendHow, SendQueue, SoftError,
+    CongestionWindow, Connection, ConnectionError, ConnectionOption, EcnMode, Info as TcpInfo, KeepAlive,
+    Ledgers, NetworkError, PathMtuProbing, Policy as TcpPolicy, RateSample, SendHow, SendQueue, SoftError,
 };
 pub use inhost_wire::Ecn;
 

@@ -585,7 +585,9 @@ impl World {
                     End::Server => remote.is_some_and(|remote| remote.port == port),
                 })
             });
-            let detail = meant.and_then(|socket| stack.instruments().detail(socket, now));
+            let detail = meant.and_then(|socket| {
+                stack.instruments().connection(socket).map(|connection| connection.detail(now))
+            });
             // Whatever cannot be written is shown as though there were no connection; the built-in algorithms can.
             let state = detail.and_then(|detail| serde_json::to_value(detail).ok()).unwrap_or_default();
             Looked { socket: meant, state }

@@ -119,8 +119,7 @@ impl Reception<'_> {
     fn new_segment_limit(&mut self, key: TcpSocketId) -> Option<u16> {
         let flow = self.sockets.tcp_mut(key)?;
         let (remote, local, link) = (flow.remote().address, flow.local().address, flow.bound_link());
-        let now = self.env.now();
-        let path = self.env.paths_mut().route(remote, Some(local), link, now).ok()?;
+        let path = self.env.route(remote, Some(local), link).ok()?;
         flow.set_path(&path);
         Some(segment_limit(&path))
     }

@@ -16,7 +16,7 @@ use inhost_wire::udp::{self, UdpHeader};
 impl Pass<'_, '_> {
     /// Sends some of a socket's datagrams or requests.
     pub(super) fn datagram_turn(&mut self, socket: AnySocketId, budget: usize) -> Turn {
-        let (link, now) = (self.link, self.env.now());
+        let link = self.link;
         let id = SocketId::from(socket);
         let mut left = budget;
         while left > 0 {
@@ -28,7 +28,7 @@ impl Pass<'_, '_> {
                 let Path { source, destination, link, .. } = next.path;
                 let route = match source.is_unspecified() {
                     true => self.env.paths().route_unaddressed(link),
-                    false => self.env.paths_mut().route(destination, Some(source), bound, now),
+                    false => self.env.route(destination, Some(source), bound),
                 };
                 match route {
                     Ok(path) => next.path = path,

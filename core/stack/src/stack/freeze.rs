@@ -93,17 +93,17 @@ impl Stack {
     /// The bytes hold the keys of the host and the data of its connections: keep them as you would a private key.
     ///
     /// ```
-    /// use inhost_stack::{Endpoint, Instant, Ipv4Addr, ListenOptions, Stack, StackConfig};
+    /// use inhost_stack::{Ignore, Endpoint, Instant, Ipv4Addr, ListenOptions, Stack, StackConfig};
     ///
     /// let now = Instant::from_millis(1);
     /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-    /// let listener = host.tcp().listen(Endpoint::new(Ipv4Addr::LOCALHOST, 7), ListenOptions::default(), now)?;
+    /// let listener = host.tcp(now, &mut Ignore).listen(Endpoint::new(Ipv4Addr::LOCALHOST, 7), ListenOptions::default())?;
     /// let bytes = host.freeze()?;
     ///
     /// // Another process, which was told the bytes and the identifier of the listener.
     /// let mut host = Stack::thaw(&bytes, 64 << 20)?;
     /// let now = host.instruments().now();
-    /// assert_eq!(host.tcp().accept(listener, now)?, None);
+    /// assert_eq!(host.tcp(now, &mut Ignore).accept(listener)?, None);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn freeze(&self) -> Result<Vec<u8>, FreezeError> {
