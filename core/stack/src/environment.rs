@@ -122,17 +122,8 @@ impl<'a> Environment<'a> {
         self.sink.emit(Mask::LINK.union(Mask::DROP), self.now, event);
     }
     /// Counts frames that a pass has sent, and reports their `lengths`.
-    pub(crate) fn count_sent(
-        &mut self,
-        link: LinkId,
-        (frames, bytes): (u64, u64),
-        lengths: Option<Vec<u32>>,
-    ) {
-        let links = self.network.links_mut();
-        links.count_sent(link, frames, bytes);
-        if let Some(lengths) = lengths {
-            links.emit_sent(link, lengths, self.now, &mut *self.sink);
-        }
+    pub(crate) fn count_sent(&mut self, link: LinkId, sent: (u64, u64), lengths: Option<Vec<u32>>) {
+        self.network.links_mut().count_sent(link, sent, lengths, self.now, &mut *self.sink);
     }
     /// Queues a reset from our end of a flow to the other, unless too many replies wait.
     pub(crate) fn reset(&mut self, path: Path, flow: &Name, reset: ResetReply) {

@@ -16,7 +16,6 @@ struct Link {
     gso: bool,
     /// See [`inhost_ip::InterfaceConfig::gro`].
     gro: bool,
-    replies: Replies,
 }
 
 /// The links of a host, the loopback first.
@@ -24,6 +23,8 @@ struct Link {
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Links {
     links: Vec<Link>,
+    /// Of each link as far as there were any.
+    replies: Vec<Replies>,
     /// The lengths of the frames of a pass, when a sink wants their events; empty between passes.
     #[cfg_attr(feature = "freeze", serde(skip))]
     sent_lengths: Vec<u32>,
@@ -32,7 +33,7 @@ pub(crate) struct Links {
 impl Links {
     /// The loopback alone.
     pub(crate) fn new() -> Links {
-        Links { links: vec![Link::default()], sent_lengths: Vec::new() }
+        Links { links: vec![Link::default()], replies: Vec::new(), sent_lengths: Vec::new() }
     }
     /// Adds a link, and gives how many there are.
     pub(crate) fn add(&mut self, link: LinkId, gso: bool, gro: bool) -> usize {
@@ -75,13 +76,25 @@ impl Links {
             link.counters.received_bytes += bytes;
         }
     }
-    /// Counts frames that have left.
+    /// Counts frames that a pass has sent, and tells of them, where their `lengths` are in the place that was taken.
     #[inline]
-    pub(crate) fn count_sent(&mut self, link: LinkId, frames: u64, bytes: u64) {
+    pub(crate) fn count_sent(
+        &mut self,
+        link: LinkId,
+        (frames, bytes): (u64, u64),
+        lengths: Option<Vec<u32>>,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) {
         if let Some(link) = self.at(link) {
             link.counters.sent_frames += frames;
             link.counters.sent_bytes += bytes;
         }
+        let Some(mut lengths) = lengths else { return };
+        for length_bytes in lengths.drain(..) {
+            sink.emit(Mask::LINK, now, || Event::FrameSent(FrameSent { link, length_bytes }));
+        }
+        self.sent_lengths = lengths;
     }
     /// Counts a frame that went no further.
     pub(crate) fn count_drop(&mut self, link: LinkId, why: Drop) {
@@ -91,44 +104,35 @@ impl Links {
     }
     /// Adds a reply to those of its link, unless too many wait there.
     pub(crate) fn push_reply(&mut self, reply: Reply) -> bool {
-        self.at(reply.path.link).is_some_and(|link| link.replies.push(reply))
+        let place = usize::from(reply.path.link.0);
+        if self.replies.len() <= place {
+            self.replies.resize_with(place + 1, Replies::default);
+        }
+        self.replies[place].push(reply)
     }
     /// Whether a reply can be sent.
     #[inline]
     pub(crate) fn has_replies(&self, link: LinkId) -> bool {
-        self.links.get(usize::from(link.0)).is_some_and(|link| !link.replies.is_empty())
+        self.replies.get(usize::from(link.0)).is_some_and(|replies| !replies.is_empty())
     }
     /// The next reply to be sent.
     pub(crate) fn first_reply(&self, link: LinkId) -> Option<&Reply> {
-        self.links.get(usize::from(link.0))?.replies.first()
+        self.replies.get(usize::from(link.0))?.first()
     }
     /// Is done with the next reply, or sets it aside until its neighbour is known.
     pub(crate) fn finish_reply(&mut self, link: LinkId, waits: bool) {
-        if let Some(link) = self.at(link) {
-            link.replies.finish_first(waits);
+        if let Some(replies) = self.replies.get_mut(usize::from(link.0)) {
+            replies.finish_first(waits);
         }
     }
     /// Lets those replies try again that were set aside.
     pub(crate) fn wake_replies(&mut self, link: LinkId) {
-        if let Some(link) = self.at(link) {
-            link.replies.wake();
+        if let Some(replies) = self.replies.get_mut(usize::from(link.0)) {
+            replies.wake();
         }
     }
     /// A place for the lengths of the frames of a pass.
     pub(crate) fn take_lengths(&mut self) -> Vec<u32> {
         core::mem::take(&mut self.sent_lengths)
-    }
-    /// Tells of the frames of a pass, whose lengths are in the place that was taken.
-    pub(crate) fn emit_sent(
-        &mut self,
-        link: LinkId,
-        mut lengths: Vec<u32>,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) {
-        for length_bytes in lengths.drain(..) {
-            sink.emit(Mask::LINK, now, || Event::FrameSent(FrameSent { link, length_bytes }));
-        }
-        self.sent_lengths = lengths;
     }
 }

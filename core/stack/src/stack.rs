@@ -347,11 +347,11 @@ fn loopback_waits(sockets: &Sockets, network: &Network, loopback: &Loopback) -> 
 #[inline(always)]
 fn run_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
     if loopback.stalled_until().is_some() || loopback_waits(sockets, env.network(), loopback) {
-        run_busy_loopback(sockets, loopback, env);
+        run_busy_loopback(sockets, loopback, env.reborrow());
     }
 }
 #[inline(never)]
-fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
+fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, mut env: Environment<'_>) {
     loopback.resume(env.now());
     for _ in 0..LOOPBACK_PASSES_PER_CALL {
         if !loopback_waits(sockets, env.network(), loopback) || loopback.is_stalled() {

@@ -565,7 +565,7 @@ impl World {
     /// The state's name of an end without a connection.
     fn without_connection(&self, end: End) -> &'static str {
         let listens = self.network.host(end.number()).with_stack(|stack, _| {
-            stack.instruments().socket_kinds().any(|kind| kind == SocketKind::Listener)
+            stack.instruments().socket_states().any(|(_, kind, _)| kind == SocketKind::Listener)
         });
         if listens { "LISTEN" } else { "CLOSED" }
     }

@@ -92,10 +92,6 @@ impl<'a> Instruments<'a> {
     pub fn socket_at(self, place: usize, now: Instant) -> Option<SocketInfo> {
         self.info(self.sockets.at_place(place)?, now)
     }
-    /// The kind of each socket, cheaply: for counting.
-    pub fn socket_kinds(self) -> impl Iterator<Item = SocketKind> + 'a {
-        self.sockets.iter().map(|(_, entry)| kind(entry))
-    }
     /// Every socket with its kind and, of a connection, its state, cheaply: for closing and for counting.
     pub fn socket_states(self) -> impl Iterator<Item = (SocketId, SocketKind, Option<TcpState>)> + 'a {
         let state = move |socket| self.connection(socket).map(Connection::state);

@@ -83,7 +83,7 @@ impl<'a> TcpSockets<'a> {
         let config = own.as_ref().unwrap_or(sockets.tcp_config());
         let connection = Connection::connect(config, open, &mut env.tcp(key.key()));
         let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
-        let key = sockets.add_flow(flow, name_hash, env.pool()).ok_or(ConnectError::TooManySockets)?;
+        let key = sockets.add_flow(flow, name_hash).ok_or(ConnectError::TooManySockets)?;
         sockets.set_route(key, source_route);
         env.counters().connections_opened += 1;
         sockets.reschedule(key, now);

@@ -1,6 +1,5 @@
 //! TCP segments on the slow path, and ICMP errors about segments.
 
-use crate::demux::Name;
 use crate::flows::{IncomingSyn, apply, flow_input, yield_time_wait};
 use crate::input::{Reception, name_of};
 use crate::socket::{AnySocketId, TcpSocketId};
@@ -71,8 +70,7 @@ impl Reception<'_> {
         }
     }
     /// Takes an ICMP error about a segment.
-    pub(super) fn tcp_error(&mut self, error: &TransportError, name: &Name) -> Result<(), Drop> {
-        let key = self.sockets.find_tcp(name).ok_or(Drop::NoSocket)?;
+    pub(super) fn tcp_error(&mut self, error: &TransportError, key: TcpSocketId) -> Result<(), Drop> {
         let sequence = error.quoted.tcp_sequence.ok_or(Drop::Malformed)?;
         let flow = self.sockets.tcp(key).ok_or(Drop::NotCredible)?;
         // Routers fragment such a flow's packets, so that none is too big for them.

@@ -114,11 +114,9 @@ impl Pass<'_, '_> {
             AnySocketId::Echo(_) | AnySocketId::Probe(_) => self.datagram_turn(socket, budget),
             AnySocketId::Listener(_) => Turn::Done,
         };
-        if turn == Turn::Done {
+        if self.sockets.any(socket.into()).is_none() {
             return;
         }
-        let Some(socket) = self.sockets.any(socket.into()) else { return };
-        let neighbour = if turn == Turn::Pending { socket.next_hop() } else { None };
         let now = self.env.now();
         let schedule = self.sockets.schedule_mut();
         // A socket that was queued again meanwhile, for example on another link after a route change, stays there.
@@ -129,11 +127,7 @@ impl Pass<'_, '_> {
             // The socket had its turn. If it stayed in front, it would get every turn of a slow device.
             Turn::Full if self.device.frames() > before => schedule.queue_sender(link, place),
             Turn::Full => schedule.queue_sender_first(link, place),
-            Turn::Pending => {
-                if let Some(neighbour) = neighbour {
-                    schedule.wait_for_neighbour(link, neighbour, place);
-                }
-            }
+            Turn::Pending(neighbour) => schedule.wait_for_neighbour(link, neighbour, place),
             Turn::Unreachable => schedule.back_off(link, place, now),
         }
     }

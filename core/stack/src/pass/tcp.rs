@@ -33,7 +33,7 @@ impl Pass<'_, '_> {
         self.env.end_layer();
         let link_header = match resolved {
             Resolution::Ready(link_header) => link_header,
-            Resolution::Pending => return Turn::Pending,
+            Resolution::Pending => return Turn::Pending(path.next_hop),
             Resolution::Failed => return self.flow_unreachable(key, SoftError::Unreachable, true),
         };
         let mut how = HeaderHow::new(protocol::TCP);

@@ -4,7 +4,7 @@ use crate::error::DatagramError;
 use crate::socket::info::DatagramInfo;
 use crate::socket::packets::Packets;
 use crate::socket::readiness::Readiness;
-use crate::socket::recent::RecentlySent;
+use crate::socket::recent::{RecentlySent, Sent};
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{Packet, Pool};
 use inhost_event::Drop;
@@ -144,7 +144,7 @@ impl Datagrams {
     ) -> bool {
         let was_full = !self.takes_request();
         match (self.outgoing.front(), failure) {
-            (Some((_, request)), None) => self.recent.note(request.destination, 0, false, now),
+            (Some((_, request)), None) => self.recent.note(Sent::new(request.destination, 0, false, now)),
             _ => self.error = failure.or(self.error),
         }
         self.drop_first(pool);

@@ -47,6 +47,7 @@ impl Sockets {
         }
     }
     /// Decides about the Fast Open option and the data of a SYN.
+    // RFC 7413 §4.1.2, §4.2.2
     pub(crate) fn decide_fast_open(
         &mut self,
         listener: ListenerId,
@@ -55,10 +56,27 @@ impl Sockets {
         has_data: bool,
         env: &mut Environment<'_>,
     ) -> Verdict {
-        match self.slab.at_mut(listener.key()) {
-            Some(Socket::Listener(held)) => self.listening.fast_open().decide(held, syn, name, has_data, env),
-            _ => Verdict::default(),
+        let Sockets { slab, listening, .. } = self;
+        let Some(Socket::Listener(held)) = slab.at_mut(listener.key()) else { return Verdict::default() };
+        let (now, options) = (env.now(), held.options());
+        if options.fast_open_queue == 0 || options.hold_syn {
+            return Verdict::default();
         }
+        let asked = syn.options.fast_open;
+        let without_cookie = options.fast_open_without_cookie && (has_data || asked.is_some());
+        let (mut accepts, mut grants) = (without_cookie, None);
+        if let Some(cookie) = asked.filter(|_| !without_cookie) {
+            let (holds, current) = listening.fast_open().judge(&cookie, name, now, env.random());
+            accepts = holds;
+            grants = (cookie != current).then_some((current, syn.options.fast_open_experimental));
+        }
+        if accepts && !held.begin_fast_open(now) {
+            env.counters().fast_opens_over_limit += 1;
+            return Verdict::default();
+        }
+        env.counters().fast_open_cookies_granted += u64::from(grants.is_some());
+        env.counters().fast_opens_accepted += u64::from(accepts);
+        Verdict { accepts, grants }
     }
     /// Checks the end of a connection that we called for.
     pub(crate) fn decide_experiment(&mut self, key: TcpSocketId, now: Instant) -> bool {

@@ -7,7 +7,7 @@ use crate::socket::Datagrams;
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
 use alloc::boxed::Box;
-use inhost_base::{Endpoint, IpAddr, LinkId};
+use inhost_base::{Endpoint, LinkId};
 use inhost_wire::protocol;
 
 /// One entry. Connections are stored inline; sockets of other kinds are few, and boxed.
@@ -46,13 +46,6 @@ impl Socket {
             Socket::Echo(_) | Socket::Probe(_) => None,
         }
     }
-    /// Where its next packet goes first, for those that wait for a neighbour.
-    pub(crate) fn next_hop(&self) -> Option<IpAddr> {
-        match self {
-            Socket::Tcp(flow) => Some(flow.path().next_hop),
-            _ => self.datagrams()?.first().map(|(_, first)| first.path.next_hop),
-        }
-    }
     /// The queues of a UDP, echo or probe socket.
     pub(crate) fn datagrams(&self) -> Option<&Datagrams> {
         match self {
@@ -69,9 +62,6 @@ impl Socket {
             Socket::Probe(prober) => Some(prober.datagrams_mut()),
             Socket::Tcp(_) | Socket::Listener(_) => None,
         }
-    }
-    pub(super) fn takes_datagrams(&self) -> bool {
-        self.datagrams().is_some()
     }
     /// Memory that its data pins, with the records of it.
     pub(crate) fn held_bytes(&self) -> usize {

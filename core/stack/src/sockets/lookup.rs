@@ -6,7 +6,6 @@ use crate::socket::{AnySocketId, SocketId, TcpSocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets, Target};
 use crate::tcp::{TcpSocket, TcpSocketFlags, default_mss, segment_limit};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Key, LinkId, Random, Sequence};
-use inhost_buf::Pool;
 use inhost_ip::{Path, Paths};
 use inhost_tcp::Open;
 use inhost_wire::packet::IpFront;
@@ -65,17 +64,9 @@ impl Sockets {
     /// Puts a connection into the tables; `None` when they are full or its ends are taken. `known` is the hash of these,
     /// where it is known.
     #[inline(always)]
-    pub(crate) fn add_flow(
-        &mut self,
-        flow: TcpSocket,
-        known: Option<NameHash>,
-        pool: &mut Pool,
-    ) -> Option<TcpSocketId> {
-        let id = self.insert_tcp(flow, pool)?;
+    pub(crate) fn add_flow(&mut self, flow: TcpSocket, known: Option<NameHash>) -> Option<TcpSocketId> {
+        let id = self.insert_tcp(flow)?;
         if !self.list_flow(id.key(), known) {
-            if let Some(flow) = self.tcp_mut(id) {
-                flow.connection_mut().clear(pool);
-            }
             self.discard_tcp(id);
             return None;
         }

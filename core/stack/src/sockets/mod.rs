@@ -118,7 +118,7 @@ impl Sockets {
     pub(crate) fn check(&mut self) -> Result<(), crate::Invalid> {
         self.slab.check()?;
         let connections = self.iter().filter(|(_, socket)| matches!(socket, Socket::Tcp(_))).count();
-        let datagram_sockets = self.iter().filter(|(_, socket)| socket.takes_datagrams()).count();
+        let datagram_sockets = self.iter().filter(|(_, socket)| socket.datagrams().is_some()).count();
         let is_true = (connections, datagram_sockets) == (self.connections, self.datagram_sockets);
         crate::require(is_true, "the counts of sockets")?;
         let places = self.places();

@@ -174,7 +174,7 @@ impl Stack {
 fn config_of(socket: &Socket) -> Option<&Arc<Config>> {
     match socket {
         Socket::Tcp(flow) => Some(flow.connection().config()),
-        Socket::Listener(listener) => Some(listener.tcp()),
+        Socket::Listener(listener) => Some(&listener.inherited().tcp),
         Socket::Udp(_) | Socket::Echo(_) | Socket::Probe(_) => None,
     }
 }
