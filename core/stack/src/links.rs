@@ -35,8 +35,8 @@ impl Links {
     pub(crate) fn new() -> Links {
         Links { links: vec![Link::default()], replies: Vec::new(), sent_lengths: Vec::new() }
     }
-    /// Adds a link, and gives how many there are.
-    pub(crate) fn add(&mut self, link: LinkId, gso: bool, gro: bool) -> usize {
+    /// Adds a link.
+    pub(crate) fn add(&mut self, link: LinkId, gso: bool, gro: bool) {
         let count = usize::from(link.0) + 1;
         if self.links.len() < count {
             self.links.resize_with(count, Link::default);
@@ -44,7 +44,6 @@ impl Links {
         if let Some(kept) = self.at(link) {
             (kept.gso, kept.gro) = (gso, gro);
         }
-        count
     }
     #[inline]
     fn at(&mut self, link: LinkId) -> Option<&mut Link> {

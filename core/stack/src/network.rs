@@ -20,15 +20,16 @@ impl Network {
     pub(crate) fn new(ip: Ip, resets_per_second: u32, now: Instant) -> Network {
         Network { ip, links: Links::new(), reset_limit: RateLimit::new(resets_per_second, now) }
     }
-    /// Adds a link, and gives how many there are then.
+    /// Adds a link.
     pub(crate) fn add_link(
         &mut self,
         config: InterfaceConfig,
         environment: &mut IpEnvironment<'_>,
-    ) -> Result<(LinkId, usize), ConfigureError> {
+    ) -> Result<LinkId, ConfigureError> {
         let (gso, gro) = (config.gso, config.gro);
         let link = self.ip.add_interface(config, environment)?;
-        Ok((link, self.links.add(link, gso, gro)))
+        self.links.add(link, gso, gro);
+        Ok(link)
     }
     pub(crate) fn ip(&self) -> &Ip {
         &self.ip

@@ -117,10 +117,8 @@ impl Stack {
     }
     /// Adds a link. Its first frames (address tests, solicitations) wait for [`Stack::transmit`].
     pub fn add_link(&mut self, config: InterfaceConfig, now: Instant) -> Result<LinkId, ConfigureError> {
-        let Parts { network, resources, sockets, .. } = &mut self.parts;
-        let (link, count) = network.add_link(config, &mut resources.for_ip(now, &mut Ignore))?;
-        sockets.schedule_mut().add_links(count);
-        Ok(link)
+        let Parts { network, resources, .. } = &mut self.parts;
+        network.add_link(config, &mut resources.for_ip(now, &mut Ignore))
     }
     /// The memory of the host, from which drivers take packets.
     pub fn pool(&mut self) -> &mut Pool {
@@ -302,22 +300,22 @@ impl Stack {
         let (sockets, mut env) = step(&mut self.parts, now, sink);
         sockets.set_option(socket.into(), option, &mut env)
     }
-    /// Calls on TCP connections and listeners at `now`.
+    /// Calls on TCP connections and listeners, at `now`; `sink` takes their events.
     #[inline]
     pub fn tcp<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> TcpSockets<'a> {
         Calls::new(step(&mut self.parts, now, sink))
     }
-    /// Calls on UDP sockets at `now`.
+    /// Calls on UDP sockets, at `now`; `sink` takes their events.
     #[inline]
     pub fn udp<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> UdpSockets<'a> {
         Calls::new(step(&mut self.parts, now, sink))
     }
-    /// Calls on echo sockets (ping) at `now`.
+    /// Calls on echo sockets (ping), at `now`; `sink` takes their events.
     #[inline]
     pub fn echo<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> EchoSockets<'a> {
         Calls::new(step(&mut self.parts, now, sink))
     }
-    /// Calls on probe sockets (traceroute) at `now`.
+    /// Calls on probe sockets (traceroute), at `now`; `sink` takes their events.
     #[inline]
     pub fn probe<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> ProbeSockets<'a> {
         Calls::new(step(&mut self.parts, now, sink))

@@ -73,28 +73,26 @@ impl Reception<'_> {
     // spec: RFC9293 MUST-54
     // spec: RFC1122 3.2.2.1-3
     fn network_error(&mut self, error: &TransportError) {
-        let done = match self.find_quoted(error.link, &error.quoted) {
-            Some(AnySocketId::Tcp(key)) => self.tcp_error(error, key),
-            Some(AnySocketId::Udp(key)) => self.udp_error(error, key),
-            Some(AnySocketId::Echo(key)) => self.echo_error(error, key),
-            Some(AnySocketId::Probe(key)) => self.probe_error(error, key),
-            Some(AnySocketId::Listener(_)) | None => Err(match error.quoted.protocol {
-                protocol::TCP | protocol::UDP | protocol::ICMPV4 | protocol::ICMPV6 => Drop::NoSocket,
-                _ => Drop::UnknownProtocol,
-            }),
-        };
+        let done = self.find_quoted(error.link, &error.quoted).and_then(|found| match found {
+            AnySocketId::Tcp(key) => self.tcp_error(error, key),
+            AnySocketId::Udp(key) => self.udp_error(error, key),
+            AnySocketId::Echo(key) => self.echo_error(error, key),
+            AnySocketId::Probe(key) => self.probe_error(error, key),
+            AnySocketId::Listener(_) => Err(Drop::NoSocket),
+        });
         self.drop(error.link, done);
     }
     /// The socket that may have sent what is quoted.
-    fn find_quoted(&mut self, link: LinkId, quoted: &Quoted) -> Option<AnySocketId> {
+    fn find_quoted(&mut self, link: LinkId, quoted: &Quoted) -> Result<AnySocketId, Drop> {
         let name = quoted_name(quoted);
         let found = match quoted.protocol {
-            protocol::ICMPV4 | protocol::ICMPV6 => return self.sockets.find_echo(quoted.source_port),
+            protocol::ICMPV4 | protocol::ICMPV6 => self.sockets.find_echo(quoted.source_port),
             protocol::TCP => self.sockets.find_tcp(&name).map(AnySocketId::Tcp),
             protocol::UDP => self.sockets.find_connected_udp(&name).map(AnySocketId::Udp),
-            _ => return None,
+            _ => return Err(Drop::UnknownProtocol),
         };
-        found.or_else(|| self.sockets.find_binding(self.env.paths(), link, &name))
+        let found = found.or_else(|| self.sockets.find_binding(self.env.paths(), link, &name));
+        found.ok_or(Drop::NoSocket)
     }
 
     /// Accepts a redirect if it quotes a packet that was sent recently: a router sends a redirect at once.
@@ -113,7 +111,7 @@ impl Reception<'_> {
         let now = self.env.now();
         let remote = quoted_name(quoted).remote;
         let found = self.find_quoted(link, quoted);
-        match found.and_then(|found| self.sockets.any(found.into())) {
+        match found.ok().and_then(|found| self.sockets.any(found.into())) {
             Some(Socket::Tcp(flow)) => quoted
                 .tcp_sequence
                 .is_some_and(|sequence| flow.connection().sender().was_sent_lately(sequence)),

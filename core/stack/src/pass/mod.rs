@@ -114,7 +114,7 @@ impl Pass<'_, '_> {
             AnySocketId::Echo(_) | AnySocketId::Probe(_) => self.datagram_turn(socket, budget),
             AnySocketId::Listener(_) => Turn::Done,
         };
-        if self.sockets.any(socket.into()).is_none() {
+        if turn == Turn::Done || self.sockets.any(socket.into()).is_none() {
             return;
         }
         let now = self.env.now();

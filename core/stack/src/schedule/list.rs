@@ -1,5 +1,6 @@
 //! Doubly linked lists over slab places.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use inhost_base::make_room;
 
@@ -40,8 +41,7 @@ mod frozen {
 
     impl From<Option<(u32, u32, u32)>> for Head {
         fn from(frozen: Option<(u32, u32, u32)>) -> Head {
-            let (first, last, count) = frozen.unwrap_or((NONE, NONE, 0));
-            Head { first, last, count }
+            frozen.map_or(Head::EMPTY, |(first, last, count)| Head { first, last, count })
         }
     }
     impl From<Head> for Option<(u32, u32, u32)> {
@@ -62,18 +62,18 @@ mod frozen {
     }
 }
 
+impl Head {
+    const EMPTY: Head = Head { first: NONE, last: NONE, count: 0 };
+}
+impl Node {
+    /// In no list.
+    const FREE: Node = Node { next: NONE, previous: NONE, list: NONE };
+}
+
 impl Lists {
     /// `count` empty lists.
     pub(crate) fn new(count: usize) -> Self {
-        let mut lists = Lists { heads: Vec::new(), nodes: Vec::new() };
-        lists.grow(count);
-        lists
-    }
-    /// Makes the lists number `count` at least.
-    pub(crate) fn grow(&mut self, count: usize) {
-        if self.heads.len() < count {
-            self.heads.resize(count, Head { first: NONE, last: NONE, count: 0 });
-        }
+        Lists { heads: vec![Head::EMPTY; count], nodes: Vec::new() }
     }
     /// Checks thawed lists of places below `places`: each is whole, and no place is in two.
     #[cfg(feature = "freeze")]
@@ -165,7 +165,7 @@ impl Lists {
             None => head.last = node.previous,
         }
         head.count = head.count.saturating_sub(1);
-        *self.nodes.get_mut(place)? = Node { next: NONE, previous: NONE, list: NONE };
+        *self.nodes.get_mut(place)? = Node::FREE;
         Some(node.list as usize)
     }
     /// Takes the first member out.
@@ -191,12 +191,14 @@ impl Lists {
         } else {
             self.add_nodes(place + 1);
         }
-        self.grow(list + 1);
+        if self.heads.len() <= list {
+            self.heads.resize(list + 1, Head::EMPTY);
+        }
     }
     #[cold]
     fn add_nodes(&mut self, count: usize) {
         make_room(&mut self.nodes, count);
-        self.nodes.resize(count, Node { next: NONE, previous: NONE, list: NONE });
+        self.nodes.resize(count, Node::FREE);
     }
 }
 

@@ -129,7 +129,10 @@ impl Wheel {
                     && let Some(place) = self.lists.first(list)
                 {
                     left -= 1;
-                    self.place_again(place, now);
+                    match self.at[place] {
+                        at if at <= now => self.lists.push_back(DUE, place),
+                        at => self.arm(place, at),
+                    }
                 }
                 if self.lists.count(list) > 0 {
                     return;
@@ -194,14 +197,6 @@ impl Wheel {
         self.earliest[list] = latest_left;
         self.update(list);
         left
-    }
-    fn place_again(&mut self, place: usize, now: Instant) {
-        let at = self.at[place];
-        if at <= now {
-            self.lists.push_back(DUE, place);
-        } else {
-            self.arm(place, at);
-        }
     }
     /// Notes that a slot is empty, when it is.
     fn update(&mut self, list: usize) {

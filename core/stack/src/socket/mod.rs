@@ -4,7 +4,6 @@ mod datagrams;
 mod id;
 mod info;
 mod option;
-mod packets;
 mod readiness;
 mod recent;
 

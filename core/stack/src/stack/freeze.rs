@@ -118,13 +118,8 @@ impl Stack {
         }
         let frozen: Frozen<(&Parts, &Loopback), &Config> = ((parts, loopback), configs, uses);
         // Writing to memory fails for nothing but a variant that is not written, which only custom congestion control has.
-        let body = postcard::to_extend(&frozen, header(&[]));
-        let mut bytes = body.map_err(|_| FreezeError::CustomCongestion)?;
-        let header = header(bytes.get(HEADER_BYTES..).unwrap_or_default());
-        if let Some(place) = bytes.get_mut(..HEADER_BYTES) {
-            place.copy_from_slice(&header);
-        }
-        Ok(bytes)
+        let body = postcard::to_extend(&frozen, Vec::new()).map_err(|_| FreezeError::CustomCongestion)?;
+        Ok(Stack::seal_frozen(&body))
     }
     /// For tests: `body` behind a header that is right for it.
     #[doc(hidden)]

