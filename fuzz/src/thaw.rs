@@ -166,55 +166,58 @@ fn use_sockets(stack: &mut Stack, round: u64, now: Instant) {
         match stack.typed(socket) {
             Some(inhost_stack::AnySocketId::Tcp(tcp)) => use_connection(stack, tcp, round, now),
             Some(inhost_stack::AnySocketId::Listener(listener)) => {
-                if let Ok(Some(accepted)) = stack.tcp().accept(listener, now) {
-                    let _ = stack.tcp().proceed(accepted.socket, now, &mut Ignore);
+                if let Ok(Some(accepted)) = stack.tcp(now, &mut Ignore).accept(listener) {
+                    let _ = stack.tcp(now, &mut Ignore).proceed(accepted.socket);
                 }
             }
             Some(inhost_stack::AnySocketId::Udp(udp)) => {
                 let to = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), 9);
-                let _ = stack.udp().send_with(udp, b"data", &SendDatagrams::to(to), now);
-                let _ = stack.udp().receive_from(udp, &mut place, now);
+                let _ = stack.udp(now, &mut Ignore).send_with(udp, b"data", &SendDatagrams::to(to));
+                let _ = stack.udp(now, &mut Ignore).receive_from(udp, &mut place);
             }
             Some(inhost_stack::AnySocketId::Echo(echo)) => {
-                let _ = stack.echo().send(echo, Ipv4Addr::new(10, 0, 0, 2).into(), round as u16, b"?", now);
-                let _ = stack.echo().receive(echo, &mut place, now);
+                let _ = stack.echo(now, &mut Ignore).send(
+                    echo,
+                    Ipv4Addr::new(10, 0, 0, 2).into(),
+                    round as u16,
+                    b"?",
+                );
+                let _ = stack.echo(now, &mut Ignore).receive(echo, &mut place);
             }
             Some(inhost_stack::AnySocketId::Probe(probe)) => {
-                let _ = stack.probe().receive(probe, now);
+                let _ = stack.probe(now, &mut Ignore).receive(probe);
             }
             None => {}
         }
     }
     if round == 1 {
         let to = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), 23);
-        let _ = stack.tcp().connect(to, ConnectOptions::default(), now, &mut Ignore);
+        let _ = stack.tcp(now, &mut Ignore).connect(to, ConnectOptions::default());
         let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
-        let _ = stack.tcp().listen(any, ListenOptions::default(), now);
-        let _ = stack.udp().bind(any, UdpOptions::default(), now);
-        let _ = stack.echo().open(now);
+        let _ = stack.tcp(now, &mut Ignore).listen(any, ListenOptions::default());
+        let _ = stack.udp(now, &mut Ignore).bind(any, UdpOptions::default());
+        let _ = stack.echo(now, &mut Ignore).open();
     }
 }
 
 fn use_connection(stack: &mut Stack, tcp: TcpSocketId, round: u64, now: Instant) {
     let mut place = [0; 3000];
-    let _ = stack.tcp().peek(tcp, &mut place);
+    let _ = stack.tcp(now, &mut Ignore).peek(tcp, &mut place);
     match round % 3 {
         0 => {
-            let _ = stack.tcp().send_with(tcp, &[1; 5000], SendHow::default(), now, &mut Ignore);
+            let _ = stack.tcp(now, &mut Ignore).send_with(tcp, &[1; 5000], SendHow::default());
         }
         1 => {
-            let _ = stack.tcp().lend(
+            let _ = stack.tcp(now, &mut Ignore).lend(
                 tcp,
                 &mut Bytes::from_static(&[2; 9000]),
                 SendHow::default(),
-                now,
-                &mut Ignore,
             );
         }
         _ => {}
     }
-    let _ = stack.tcp().read(tcp, &mut place, now, &mut Ignore);
+    let _ = stack.tcp(now, &mut Ignore).read(tcp, &mut place);
     if round == ROUNDS - 2 {
-        let _ = stack.tcp().shutdown(tcp, now, &mut Ignore);
+        let _ = stack.tcp(now, &mut Ignore).shutdown(tcp);
     }
 }

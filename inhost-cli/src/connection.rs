@@ -166,7 +166,9 @@ impl Connect for Connector {
             }
             (Connection::Private(stream), _) => {
                 let socket = stream.socket();
-                let found = stream.host().with_stack(|stack, _| stack.instruments().soft_error(socket));
+                let found = stream.host().with_stack(|stack, _| {
+                    stack.instruments().connection(socket).and_then(|connection| connection.soft_error())
+                });
                 found.map(|error| error.to_string())
             }
             _ => None,

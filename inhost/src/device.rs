@@ -366,7 +366,7 @@ impl AnyUdpSocket {
     pub async fn refuse(&self, from: SocketAddr, meant: SocketAddr, why: Unreachable) -> io::Result<()> {
         let refuse = move |host: &local::Host| {
             host.with_stack_and_sink(|stack, now, sink| {
-                stack.udp().refuse(from.into(), meant.into(), why, now, sink)
+                stack.udp(now, sink).refuse(from.into(), meant.into(), why)
             })
         };
         let refused = self.host.call(async move |host| refuse(&host)).await.map_err(Gone::into_io)?;

@@ -38,13 +38,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), 7);
     let mut options = ListenOptions::default();
     (options.backlog, options.syn_queue) = (1000, 1000);
-    let listener = there.tcp().listen(port, options, now)?;
+    let listener = there.tcp(now, &mut Ignore).listen(port, options)?;
     size("a host without a connection", &here)?;
 
     let mut calls: Vec<TcpSocketId> = Vec::new();
     for count in [1, 1000] {
         while calls.len() < count {
-            calls.push(here.tcp().connect(port, ConnectOptions::default(), now, &mut Ignore)?);
+            calls.push(here.tcp(now, &mut Ignore).connect(port, ConnectOptions::default())?);
         }
         pass(&mut here, &mut there, link, &mut now, Duration::from_secs(2));
         size(&format!("{count} established"), &here)?;
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // What a connection keeps for quick answers goes when it is idle.
     pass(&mut here, &mut there, link, &mut now, Duration::from_secs(120));
     size("1000 idle for two minutes", &here)?;
-    let sent = here.tcp().send(calls[0], &[7; 100_000], now, &mut Ignore)?;
+    let sent = here.tcp(now, &mut Ignore).send(calls[0], &[7; 100_000])?;
     size(&format!("and {sent} bytes to be sent"), &here)?;
 
     // Another process would go on from here, with the bytes, the identifier and a clock that shows `now` at least.
@@ -62,8 +62,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     pass(&mut here, &mut there, link, &mut now, Duration::from_secs(2));
     let mut arrived = 0;
     let mut place = [0; 4096];
-    while let Some(accepted) = there.tcp().accept(listener, now)? {
-        while let Ok(count @ 1..) = there.tcp().read(accepted.socket, &mut place, now, &mut Ignore) {
+    while let Some(accepted) = there.tcp(now, &mut Ignore).accept(listener)? {
+        while let Ok(count @ 1..) = there.tcp(now, &mut Ignore).read(accepted.socket, &mut place) {
             arrived += count;
             pass(&mut here, &mut there, link, &mut now, Duration::from_millis(20));
         }

@@ -27,14 +27,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut now = Instant::ZERO;
     let (mut here, link) = host(1, now)?;
     let (mut there, _) = host(2, now)?;
-    let echo = here.echo().open(now)?;
-    here.echo().send(echo, Ipv4Addr::new(10, 0, 0, 2).into(), 1, b"are you there?", now)?;
+    let echo = here.echo(now, &mut Ignore).open()?;
+    here.echo(now, &mut Ignore).send(echo, Ipv4Addr::new(10, 0, 0, 2).into(), 1, b"are you there?")?;
 
     for _ in 0..100 {
         carry(&mut here, &mut there, link, now);
         carry(&mut there, &mut here, link, now);
         let mut data = [0; 64];
-        if let Ok(reply) = here.echo().receive(echo, &mut data, now) {
+        if let Ok(reply) = here.echo(now, &mut Ignore).receive(echo, &mut data) {
             let text = String::from_utf8_lossy(&data[..reply.length_bytes]);
             println!("{} answered {text:?} after {} ms", reply.from, now.as_millis());
             return Ok(());

@@ -6,10 +6,10 @@ use crate::network::Network;
 use crate::output::Reply;
 use crate::resources::Resources;
 use alloc::vec::Vec;
-use inhost_base::{Instant, Key, LinkId};
-use inhost_buf::Pool;
+use inhost_base::{Instant, IpAddr, Key, LinkId, Random};
+use inhost_buf::{Checksum, Pool};
 use inhost_event::{Drop, Event, FrameDropped, Layer, Mask, Sink};
-use inhost_ip::{Ip, IpEnvironment, Path, Paths};
+use inhost_ip::{Ip, IpEnvironment, Path, Paths, RouteError};
 use inhost_tcp::ResetReply;
 
 /// What a step uses besides sockets.
@@ -55,8 +55,20 @@ impl<'a> Environment<'a> {
     pub(crate) fn paths_mut(&mut self) -> &mut Paths {
         self.network.ip_mut().paths_mut()
     }
+    /// The path of what leaves now, from `local` and by `link` where these are given.
+    pub(crate) fn route(
+        &mut self,
+        remote: IpAddr,
+        local: Option<IpAddr>,
+        link: Option<LinkId>,
+    ) -> Result<Path, RouteError> {
+        self.network.ip_mut().paths_mut().route(remote, local, link, self.now)
+    }
     pub(crate) fn resources(&mut self) -> &mut Resources {
         self.resources
+    }
+    pub(crate) fn random(&mut self) -> &mut Random {
+        self.resources.random_mut()
     }
     pub(crate) fn pool(&mut self) -> &mut Pool {
         self.resources.pool_mut()
@@ -94,6 +106,15 @@ impl<'a> Environment<'a> {
             self.sink.end_layer();
         }
     }
+    /// Whether the checksum of a packet is right, as the device has `said` or else by `check`.
+    #[inline(always)]
+    pub(crate) fn is_good(&mut self, said: Checksum, check: impl FnOnce() -> bool) -> bool {
+        said.is_good()
+            || match self.marks_layers() {
+                false => check(),
+                true => check_told(self.sink(), check),
+            }
+    }
     /// Counts and reports a frame that went no further.
     pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop) {
         self.network.links_mut().count_drop(link, why);
@@ -101,36 +122,34 @@ impl<'a> Environment<'a> {
         self.sink.emit(Mask::LINK.union(Mask::DROP), self.now, event);
     }
     /// Counts frames that a pass has sent, and reports their `lengths`.
-    pub(crate) fn count_sent(
-        &mut self,
-        link: LinkId,
-        (frames, bytes): (u64, u64),
-        lengths: Option<Vec<u32>>,
-    ) {
-        let links = self.network.links_mut();
-        links.count_sent(link, frames, bytes);
-        if let Some(lengths) = lengths {
-            links.emit_sent(link, lengths, self.now, &mut *self.sink);
-        }
+    pub(crate) fn count_sent(&mut self, link: LinkId, sent: (u64, u64), lengths: Option<Vec<u32>>) {
+        self.network.links_mut().count_sent(link, sent, lengths, self.now, &mut *self.sink);
     }
     /// Queues a reset from our end of a flow to the other, unless too many replies wait.
     pub(crate) fn reset(&mut self, path: Path, flow: &Name, reset: ResetReply) {
         let mut header = reset.header();
         (header.source_port, header.destination_port) = (flow.local.port, flow.remote.port);
-        let fits = self.network.replies_mut().push(Reply { path, header });
+        let fits = self.network.links_mut().push_reply(Reply { path, header });
         self.resources.counters_mut().resets_limited += u64::from(!fits);
     }
     /// Answers a segment that came in on `link` with a reset, as far as the rate allows.
     pub(crate) fn answer_with_reset(&mut self, link: LinkId, flow: &Name, reset: ResetReply) {
         let (now, random) = (self.now, self.resources.random_mut());
-        if !self.network.replies_mut().admits_reset(now, random) {
+        if !self.network.admits_reset(now, random) {
             self.counters().resets_limited += 1;
             return;
         }
         // A segment is answered on the link that it came in by, the loopback included.
-        let path = self.paths_mut().route(flow.remote.address, Some(flow.local.address), Some(link), now);
-        if let Ok(path) = path {
+        if let Ok(path) = self.route(flow.remote.address, Some(flow.local.address), Some(link)) {
             self.reset(path, flow, reset);
         }
     }
+}
+
+/// Checks a checksum for a sink that is told the layers. A function of its own, so that what the check takes stays in
+/// registers where nothing is told.
+#[cold]
+#[inline(never)]
+fn check_told(sink: &mut dyn Sink, check: impl FnOnce() -> bool) -> bool {
+    sink.within(true, Layer::Checksum, |_| check())
 }

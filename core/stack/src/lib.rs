@@ -56,6 +56,11 @@ pub use stack::Stack;
 #[cfg(feature = "freeze")]
 pub use stack::freeze::{FreezeError, ThawError};
 pub use udp::MAX_GSO_DATAGRAMS;
+#[cfg(feature = "freeze")]
+use {
+    inhost_base::freeze::{Invalid, require},
+    inhost_buf::freeze::ThawPacket,
+};
 
 // What the calls above take and give, from the crates below.
 pub use bytes::Bytes;
@@ -73,8 +78,8 @@ pub use inhost_ip::{
 };
 pub use inhost_tcp::{
     Acknowledged, Config as TcpConfig, CongestionAlgorithm, CongestionChoice, CongestionController,
-    CongestionWindow, ConnectionError, ConnectionOption, EcnMode, Info as TcpInfo, KeepAlive, Ledgers,
-    NetworkError, PathMtuProbing, Policy as TcpPolicy, RateSample, SendHow, SendQueue, SoftError,
+    CongestionWindow, Connection, ConnectionError, ConnectionOption, EcnMode, Info as TcpInfo, KeepAlive,
+    Ledgers, NetworkError, PathMtuProbing, Policy as TcpPolicy, RateSample, SendHow, SendQueue, SoftError,
 };
 pub use inhost_wire::Ecn;
 

@@ -1,8 +1,8 @@
-//! What sockets stand upon: IP, the links with their counters, and segments without a connection that wait to leave.
+//! What sockets stand upon: IP, and the links with their counters and the replies that wait to leave.
 
 use crate::links::Links;
-use crate::output::Replies;
-use inhost_base::{Instant, IpAddr, LinkId};
+use crate::output::RateLimit;
+use inhost_base::{Instant, IpAddr, LinkId, Random};
 use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment};
 
 /// The network as a host's sockets use it.
@@ -11,23 +11,25 @@ use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment};
 pub(crate) struct Network {
     ip: Ip,
     links: Links,
-    replies: Replies,
+    /// On resets in answer to segments for which there is no connection.
+    reset_limit: RateLimit,
 }
 
 impl Network {
     /// The loopback alone.
     pub(crate) fn new(ip: Ip, resets_per_second: u32, now: Instant) -> Network {
-        Network { ip, links: Links::new(), replies: Replies::new(resets_per_second, now) }
+        Network { ip, links: Links::new(), reset_limit: RateLimit::new(resets_per_second, now) }
     }
-    /// Adds a link, and gives how many there are then.
+    /// Adds a link.
     pub(crate) fn add_link(
         &mut self,
         config: InterfaceConfig,
         environment: &mut IpEnvironment<'_>,
-    ) -> Result<(LinkId, usize), ConfigureError> {
+    ) -> Result<LinkId, ConfigureError> {
         let (gso, gro) = (config.gso, config.gro);
         let link = self.ip.add_interface(config, environment)?;
-        Ok((link, self.links.add(link, gso, gro)))
+        self.links.add(link, gso, gro);
+        Ok(link)
     }
     pub(crate) fn ip(&self) -> &Ip {
         &self.ip
@@ -41,12 +43,13 @@ impl Network {
     pub(crate) fn links_mut(&mut self) -> &mut Links {
         &mut self.links
     }
-    pub(crate) fn replies_mut(&mut self) -> &mut Replies {
-        &mut self.replies
+    /// Whether the rate allows a reset in answer to a segment.
+    pub(crate) fn admits_reset(&mut self, now: Instant, random: &mut Random) -> bool {
+        self.reset_limit.admit(now, random)
     }
     /// Whether packets of IP's own wait for `link`, and whether replies do.
     pub(crate) fn waiting(&self, link: LinkId) -> (bool, bool) {
-        (self.ip.wants_transmit(link), self.replies.waits(link))
+        (self.ip.wants_transmit(link), self.links.has_replies(link))
     }
     /// Whether an address is the broadcast address of some link.
     pub(crate) fn is_broadcast_somewhere(&self, address: IpAddr) -> bool {
@@ -55,15 +58,12 @@ impl Network {
     /// Lets those replies try again that wait for a neighbour, of which one is resolved now, or known not to answer.
     pub(crate) fn take_resolved(&mut self) -> Option<(LinkId, IpAddr)> {
         let (link, neighbour) = self.ip.paths_mut().take_resolved()?;
-        self.replies.wake(link);
+        self.links.wake_replies(link);
         Some((link, neighbour))
     }
     /// Checks a thawed network.
     #[cfg(feature = "freeze")]
-    pub(crate) fn thaw(
-        &mut self,
-        act: inhost_buf::freeze::ThawPacket<'_>,
-    ) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn thaw(&mut self, act: crate::ThawPacket<'_>) -> Result<(), crate::Invalid> {
         self.ip.thaw(self.links.len(), act)
     }
 }

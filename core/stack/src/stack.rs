@@ -1,6 +1,6 @@
 //! The stack as its driver uses it: one round, sequenced over the parts.
 
-use crate::api::{EchoSockets, Instruments, ProbeSockets, TcpSockets, UdpSockets};
+use crate::api::{Calls, EchoSockets, Instruments, ProbeSockets, TcpSockets, UdpSockets};
 use crate::environment::Environment;
 use crate::error::SocketError;
 use crate::flows::{close_flow, close_listener, timer_expired};
@@ -10,7 +10,7 @@ use crate::options::StackConfig;
 use crate::output::{Loopback, PASS_FRAMES, Transmitted};
 use crate::pass::{has_output, transmit};
 use crate::resources::Resources;
-use crate::socket::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption};
+use crate::socket::{AnySocketId, Readiness, SocketId, SocketOption};
 use crate::sockets::Sockets;
 use inhost_base::{Endpoint, Instant, LinkId, Random};
 use inhost_buf::{Batch, Device, Pool};
@@ -76,17 +76,17 @@ const RESOLVED_PER_CALL: usize = 64;
 /// let (mut now, mut sink) = (Instant::ZERO, Ignore);
 /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
 /// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-/// let listener = host.tcp().listen(here, ListenOptions::default(), now).unwrap();
-/// let caller = host.tcp().connect(here, ConnectOptions::default(), now, &mut sink).unwrap();
+/// let listener = host.tcp(now, &mut sink).listen(here, ListenOptions::default()).unwrap();
+/// let caller = host.tcp(now, &mut sink).connect(here, ConnectOptions::default()).unwrap();
 /// while let Some(deadline) = host.deadline().filter(|&deadline| deadline <= now) {
 ///     now = now.max(deadline);
 ///     host.timeout(now, &mut sink); // The handshake, over the loopback.
 /// }
-/// let accepted = host.tcp().accept(listener, now).unwrap().unwrap();
-/// assert_eq!(host.tcp().send(caller, b"hello", now, &mut sink), Ok(5));
+/// let accepted = host.tcp(now, &mut sink).accept(listener).unwrap().unwrap();
+/// assert_eq!(host.tcp(now, &mut sink).send(caller, b"hello"), Ok(5));
 /// host.timeout(now, &mut sink);
 /// let mut place = [0; 16];
-/// assert_eq!(host.tcp().read(accepted.socket, &mut place, now, &mut sink), Ok(5));
+/// assert_eq!(host.tcp(now, &mut sink).read(accepted.socket, &mut place), Ok(5));
 /// ```
 #[derive(Debug)]
 pub struct Stack {
@@ -117,10 +117,8 @@ impl Stack {
     }
     /// Adds a link. Its first frames (address tests, solicitations) wait for [`Stack::transmit`].
     pub fn add_link(&mut self, config: InterfaceConfig, now: Instant) -> Result<LinkId, ConfigureError> {
-        let Parts { network, resources, sockets, .. } = &mut self.parts;
-        let (link, count) = network.add_link(config, &mut resources.for_ip(now, &mut Ignore))?;
-        sockets.schedule_mut().add_links(count);
-        Ok(link)
+        let Parts { network, resources, .. } = &mut self.parts;
+        network.add_link(config, &mut resources.for_ip(now, &mut Ignore))
     }
     /// The memory of the host, from which drivers take packets.
     pub fn pool(&mut self) -> &mut Pool {
@@ -166,18 +164,17 @@ impl Stack {
 
     /// Takes frames that came in on `link`.
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
-        let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
-        resources.tick(now);
+        let (sockets, mut env) = step(&mut self.parts, now, sink);
         if !batch.is_empty() {
-            Reception::new(sockets, link, Environment::new(network, resources, now, sink)).batch(batch);
+            Reception::new(sockets, link, env.reborrow()).batch(batch);
         }
-        wake_resolved(sockets, network);
-        run_loopback(sockets, network, resources, loopback, now, sink);
+        wake_resolved(sockets, env.network_mut());
+        run_loopback(sockets, &mut self.loopback, &mut env);
     }
     /// Runs the timers that are due at `now`.
     pub fn timeout(&mut self, now: Instant, sink: &mut dyn Sink) {
-        let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
-        let env = &mut Environment::new(network, resources, now, sink);
+        let (sockets, mut env) = step(&mut self.parts, now, sink);
+        let env = &mut env;
         if env.network().ip().deadline() <= now {
             let (ip, mut environment) = env.ip();
             ip.timeout(&mut environment);
@@ -196,7 +193,7 @@ impl Stack {
                 _ => {}
             }
         }
-        run_loopback(sockets, network, resources, loopback, now, sink);
+        run_loopback(sockets, &mut self.loopback, env);
     }
     /// When [`Stack::timeout`] is wanted next, and `None` when nothing is waited for. An instant that has passed means
     /// at once.
@@ -230,17 +227,13 @@ impl Stack {
         device: &mut dyn Device,
         sink: &mut dyn Sink,
     ) -> Transmitted {
-        let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
-        resources.tick(now);
-        run_loopback(sockets, network, resources, loopback, now, sink);
-        let done = match link != LOOPBACK && has_output(sockets, network, link) {
-            true => {
-                let env = Environment::new(network, resources, now, sink);
-                transmit(sockets, link, budget_frames, device, env)
-            }
+        let (sockets, mut env) = step(&mut self.parts, now, sink);
+        run_loopback(sockets, &mut self.loopback, &mut env);
+        let done = match link != LOOPBACK && has_output(sockets, env.network(), link) {
+            true => transmit(sockets, link, budget_frames, device, env.reborrow()),
             false => Transmitted::default(),
         };
-        wake_resolved(sockets, network);
+        wake_resolved(sockets, env.network_mut());
         done
     }
     /// Sockets that have something to send on `link`.
@@ -266,9 +259,8 @@ impl Stack {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), SocketError> {
-        let Parts { sockets, network, resources, .. } = &mut self.parts;
-        let env = &mut Environment::new(network, resources, now, sink);
-        let socket = socket.into();
+        let (sockets, mut env) = step(&mut self.parts, now, sink);
+        let (socket, env) = (socket.into(), &mut env);
         match sockets.typed(socket).ok_or(SocketError::NoSocket)? {
             AnySocketId::Tcp(id) => {
                 sockets.held_tcp(id)?;
@@ -305,32 +297,28 @@ impl Stack {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), SocketError> {
-        let Parts { sockets, network, resources, .. } = &mut self.parts;
-        sockets.set_option(socket.into(), option, &mut Environment::new(network, resources, now, sink))
+        let (sockets, mut env) = step(&mut self.parts, now, sink);
+        sockets.set_option(socket.into(), option, &mut env)
     }
-    /// The options of a connection or a listener.
-    pub fn options(&self, socket: impl Into<SocketId>) -> Result<ConnectionOptions, SocketError> {
-        self.parts.sockets.options(socket.into())
-    }
-    /// Calls on TCP connections and listeners.
+    /// Calls on TCP connections and listeners, at `now`; `sink` takes their events.
     #[inline]
-    pub fn tcp(&mut self) -> TcpSockets<'_> {
-        TcpSockets::new(&mut self.parts.sockets, &mut self.parts.network, &mut self.parts.resources)
+    pub fn tcp<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> TcpSockets<'a> {
+        Calls::new(step(&mut self.parts, now, sink))
     }
-    /// Calls on UDP sockets.
+    /// Calls on UDP sockets, at `now`; `sink` takes their events.
     #[inline]
-    pub fn udp(&mut self) -> UdpSockets<'_> {
-        UdpSockets::new(&mut self.parts.sockets, &mut self.parts.network, &mut self.parts.resources)
+    pub fn udp<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> UdpSockets<'a> {
+        Calls::new(step(&mut self.parts, now, sink))
     }
-    /// Calls on echo sockets (ping).
+    /// Calls on echo sockets (ping), at `now`; `sink` takes their events.
     #[inline]
-    pub fn echo(&mut self) -> EchoSockets<'_> {
-        EchoSockets::new(&mut self.parts.sockets, &mut self.parts.network, &mut self.parts.resources)
+    pub fn echo<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> EchoSockets<'a> {
+        Calls::new(step(&mut self.parts, now, sink))
     }
-    /// Calls on probe sockets (traceroute).
+    /// Calls on probe sockets (traceroute), at `now`; `sink` takes their events.
     #[inline]
-    pub fn probe(&mut self) -> ProbeSockets<'_> {
-        ProbeSockets::new(&mut self.parts.sockets, &mut self.parts.network, &mut self.parts.resources)
+    pub fn probe<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> ProbeSockets<'a> {
+        Calls::new(step(&mut self.parts, now, sink))
     }
     /// Read-only access for instruments.
     #[inline]
@@ -339,6 +327,15 @@ impl Stack {
     }
 }
 
+/// The sockets, and what a step at `now` uses besides.
+#[inline(always)]
+fn step<'a>(
+    parts: &'a mut Parts,
+    now: Instant,
+    sink: &'a mut dyn Sink,
+) -> (&'a mut Sockets, Environment<'a>) {
+    (&mut parts.sockets, Environment::new(&mut parts.network, &mut parts.resources, now, sink))
+}
 /// Whether something waits to go round on the loopback.
 #[inline]
 fn loopback_waits(sockets: &Sockets, network: &Network, loopback: &Loopback) -> bool {
@@ -346,20 +343,13 @@ fn loopback_waits(sockets: &Sockets, network: &Network, loopback: &Loopback) -> 
 }
 /// Sends and receives on the loopback until it is quiet, or the limit of one call is reached.
 #[inline(always)]
-fn run_loopback(
-    sockets: &mut Sockets,
-    network: &mut Network,
-    resources: &mut Resources,
-    loopback: &mut Loopback,
-    now: Instant,
-    sink: &mut dyn Sink,
-) {
-    if loopback.stalled_until().is_some() || loopback_waits(sockets, network, loopback) {
-        run_busy_loopback(sockets, loopback, &mut Environment::new(network, resources, now, sink));
+fn run_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
+    if loopback.stalled_until().is_some() || loopback_waits(sockets, env.network(), loopback) {
+        run_busy_loopback(sockets, loopback, env.reborrow());
     }
 }
 #[inline(never)]
-fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
+fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, mut env: Environment<'_>) {
     loopback.resume(env.now());
     for _ in 0..LOOPBACK_PASSES_PER_CALL {
         if !loopback_waits(sockets, env.network(), loopback) || loopback.is_stalled() {
@@ -413,7 +403,7 @@ fn wake_some_resolved(sockets: &mut Sockets, network: &mut Network) {
 fn retry_memory(sockets: &mut Sockets, now: Instant) {
     while let Some(place) = sockets.schedule_mut().pop_starved(now) {
         if let Some(socket) = sockets.at_place(place) {
-            sockets.notify_holder(socket);
+            sockets.notify(socket);
         }
     }
 }

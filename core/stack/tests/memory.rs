@@ -7,6 +7,7 @@ mod common;
 
 use common::{Net, endpoint};
 use inhost_base::Duration;
+use inhost_event::Ignore;
 use inhost_stack::{ListenOptions, Medium, StackConfig, TcpSocketId};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -109,9 +110,9 @@ fn no_segment_allocates_in_steady_state() {
     let (mut now, mut received) = (net.now, 0u64);
     let mut round = |received: &mut u64| {
         now += direct::STEP;
-        while sender.tcp().send(caller, &text, now, &mut sink).is_ok() {}
+        while sender.tcp(now, &mut sink).send(caller, &text).is_ok() {}
         while there.carry(&mut sender, &mut receiver, &mut batch, now) {
-            while let Ok(count @ 1..) = receiver.tcp().read(called, &mut place, now, &mut sink) {
+            while let Ok(count @ 1..) = receiver.tcp(now, &mut sink).read(called, &mut place) {
                 *received += count as u64;
             }
         }
@@ -150,7 +151,7 @@ fn an_idle_connection_is_small() {
     let mut accepted: Vec<TcpSocketId> = Vec::with_capacity(COUNT);
     let callers: Vec<TcpSocketId> = (0..COUNT).map(|_| net.connect(0, endpoint(1, 80))).collect();
     net.pass(Duration::from_secs(2));
-    while let Some(found) = net.stacks[1].tcp().accept(listener, net.now).unwrap() {
+    while let Some(found) = net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap() {
         accepted.push(found.socket);
     }
     assert_eq!(accepted.len(), COUNT);

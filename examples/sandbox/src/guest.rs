@@ -65,7 +65,7 @@ pub fn run(device: &str, address: &str) -> Result<(), Box<dyn Error>> {
     let mut stack = Stack::new(config, seed, now());
     stack.add_link(InterfaceConfig::new("wire", Medium::Ip).with_address(address.parse()?), now())?;
     let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, ECHO_PORT);
-    let listener = stack.tcp().listen(at, ListenOptions::default(), now())?;
+    let listener = stack.tcp(now(), &mut Ignore).listen(at, ListenOptions::default())?;
     let mut guest = Guest { stack, device, listener, calls: Vec::new() };
     while !guest.round(Some(&io::stdin()))? {}
     let stopped_at_ns = now().as_nanos();
@@ -141,14 +141,14 @@ impl Guest {
     /// Takes callers, and moves what can be moved. Whether there is more to do at once.
     fn echo(&mut self, now: Instant) -> bool {
         let Guest { stack, calls, .. } = self;
-        while let Ok(Some(accepted)) = stack.tcp().accept(self.listener, now) {
+        while let Ok(Some(accepted)) = stack.tcp(now, &mut Ignore).accept(self.listener) {
             calls.push(Call { socket: accepted.socket, pending: Vec::new() });
         }
         let mut moved = false;
         calls.retain_mut(|call| {
             let mut place = [0; 16 << 10];
             while call.pending.len() < PENDING_BYTES {
-                match stack.tcp().read(call.socket, &mut place, now, &mut Ignore) {
+                match stack.tcp(now, &mut Ignore).read(call.socket, &mut place) {
                     Ok(0) if !call.pending.is_empty() => break,
                     Ok(count) if count > 0 => call.pending.extend_from_slice(&place[..count]),
                     Err(StreamError::WouldBlock) => break,
@@ -161,7 +161,7 @@ impl Guest {
                 moved = true;
             }
             if !call.pending.is_empty()
-                && let Ok(count) = stack.tcp().send(call.socket, &call.pending, now, &mut Ignore)
+                && let Ok(count) = stack.tcp(now, &mut Ignore).send(call.socket, &call.pending)
             {
                 call.pending.drain(..count);
                 moved |= count > 0;

@@ -8,6 +8,7 @@ use crate::device;
 use crate::world::{self, World};
 use core::ffi::{CStr, c_int};
 use inhost_event::Drop;
+use inhost_event::Ignore;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -37,7 +38,7 @@ pub(crate) fn run(command: &CStr) -> c_int {
         world.device_takes_nothing = device::takes_nothing();
         world.refresh_fast_open_keys();
         if flushed {
-            world.stack.tcp().forget_destinations();
+            world.stack.tcp(world.now, &mut Ignore).forget_destinations();
         }
     }
     status.map_or_else(

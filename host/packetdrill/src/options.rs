@@ -290,7 +290,7 @@ impl World {
         }
         let State::Listener(name) = socket.state else { return Ok(()) };
         if let Some((key, previous)) = self.descriptors.socket(fd)?.fast_open_keys() {
-            self.stack.tcp().set_fast_open_keys(key, previous);
+            self.stack.tcp(self.now, &mut Ignore).set_fast_open_keys(key, previous);
         }
         let (queue, _) = self.descriptors.socket(fd)?.fast_open();
         let option = SocketOption::FastOpenQueue(queue);

@@ -10,7 +10,7 @@ use inhost_stack::{
 };
 
 use crate::error::{BindError, DatagramError, ListenError};
-use crate::host::{Core, Host};
+use crate::host::{Core, Host, udp};
 use crate::waiters::Wait;
 
 /// The two ends of a datagram that is sent, by name, so that neither is taken for the other.
@@ -59,7 +59,7 @@ pub struct UdpSocket {
 
 impl UdpSocket {
     pub(crate) fn bind(host: &Host, local: Endpoint, options: UdpOptions) -> Result<UdpSocket, ListenError> {
-        let handle = Handle::open(host, |core| core.stack.udp().bind(local, options, core.now))?;
+        let handle = Handle::open(host, |core| udp(core).bind(local, options))?;
         let ends = host.core(|core| core.stack.endpoints(handle.socket));
         Ok(UdpSocket { handle, local: ends.map_or(local, |(local, _)| local) })
     }
@@ -79,7 +79,7 @@ impl UdpSocket {
     /// Talks to `remote` only from now on, and learns of errors on the way there.
     pub fn connect(&self, remote: Endpoint) -> Result<(), DatagramError> {
         let Handle { host, socket } = &self.handle;
-        Ok(host.core(|core| core.stack.udp().connect(*socket, remote, core.now))?)
+        Ok(host.core(|core| udp(core).connect(*socket, remote))?)
     }
     /// Sends one datagram to the connected end.
     pub async fn send(&self, bytes: &[u8]) -> Result<(), DatagramError> {
@@ -97,7 +97,7 @@ impl UdpSocket {
     pub async fn send_unaddressed(&self, bytes: &[u8], link: LinkId, port: u16) -> Result<(), DatagramError> {
         poll_fn(|context| {
             self.handle.attempt(Wait::Write, context, |core, socket| {
-                core.stack.udp().send_unaddressed(socket, bytes, link, port, core.now)
+                udp(core).send_unaddressed(socket, bytes, link, port)
             })
         })
         .await
@@ -122,7 +122,7 @@ impl UdpSocket {
         to: Option<Endpoint>,
     ) -> Poll<Result<(), DatagramError>> {
         self.handle.attempt(Wait::Write, context, |core, socket| {
-            core.stack.udp().send_gso(socket, bytes, segment_bytes, to, None, core.now)
+            udp(core).send_gso(socket, bytes, segment_bytes, to, None)
         })
     }
     /// One step of [`UdpSocket::send_between`].
@@ -133,9 +133,7 @@ impl UdpSocket {
         ends: Ends,
     ) -> Poll<Result<(), DatagramError>> {
         let Ends { from, to } = ends;
-        self.handle.attempt(Wait::Write, context, |core, socket| {
-            core.stack.udp().send_to(socket, bytes, to, from, core.now)
-        })
+        self.handle.attempt(Wait::Write, context, |core, socket| udp(core).send_to(socket, bytes, to, from))
     }
     /// One step of sending one datagram, or several, with a congestion mark; see [`stack::UdpSockets::send_with`].
     pub fn poll_send_with(
@@ -144,9 +142,7 @@ impl UdpSocket {
         bytes: &[u8],
         how: &SendDatagrams,
     ) -> Poll<Result<(), DatagramError>> {
-        self.handle.attempt(Wait::Write, context, |core, socket| {
-            core.stack.udp().send_with(socket, bytes, how, core.now)
-        })
+        self.handle.attempt(Wait::Write, context, |core, socket| udp(core).send_with(socket, bytes, how))
     }
     /// Has a task woken when there is a datagram or an error.
     pub(crate) fn wait_to_receive(&self, context: &Context<'_>) {
@@ -163,9 +159,7 @@ impl UdpSocket {
         context: &Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<DatagramInfo, DatagramError>> {
-        self.handle.attempt(Wait::Read, context, |core, socket| {
-            core.stack.udp().receive_from(socket, into, core.now)
-        })
+        self.handle.attempt(Wait::Read, context, |core, socket| udp(core).receive_from(socket, into))
     }
 }
 
@@ -191,7 +185,7 @@ pub struct EchoSocket(Handle<EchoSocketId>);
 
 impl EchoSocket {
     pub(crate) fn open(host: &Host) -> Result<EchoSocket, ListenError> {
-        Handle::open(host, |core| core.stack.echo().open(core.now)).map(EchoSocket)
+        Handle::open(host, |core| core.stack.echo(core.now, &mut *core.sink).open()).map(EchoSocket)
     }
     /// The socket's name, for [`Host::with_stack`].
     pub fn socket(&self) -> EchoSocketId {
@@ -201,7 +195,7 @@ impl EchoSocket {
     pub async fn send(&self, to: IpAddr, sequence: u16, data: &[u8]) -> Result<(), DatagramError> {
         poll_fn(|context| {
             self.0.attempt(Wait::Write, context, |core, socket| {
-                core.stack.echo().send(socket, to, sequence, data, core.now)
+                core.stack.echo(core.now, &mut *core.sink).send(socket, to, sequence, data)
             })
         })
         .await
@@ -210,7 +204,7 @@ impl EchoSocket {
     pub async fn receive(&self, into: &mut [u8]) -> Result<EchoInfo, DatagramError> {
         poll_fn(|context| {
             self.0.attempt(Wait::Read, context, |core, socket| {
-                core.stack.echo().receive(socket, into, core.now)
+                core.stack.echo(core.now, &mut *core.sink).receive(socket, into)
             })
         })
         .await
@@ -223,7 +217,7 @@ pub struct ProbeSocket(Handle<ProbeSocketId>);
 
 impl ProbeSocket {
     pub(crate) fn open(host: &Host, method: ProbeMethod) -> Result<ProbeSocket, ListenError> {
-        Handle::open(host, |core| core.stack.probe().open(method, core.now)).map(ProbeSocket)
+        Handle::open(host, |core| core.stack.probe(core.now, &mut *core.sink).open(method)).map(ProbeSocket)
     }
     /// The socket's name, for [`Host::with_stack`].
     pub fn socket(&self) -> ProbeSocketId {
@@ -233,7 +227,7 @@ impl ProbeSocket {
     pub async fn send(&self, probe: &Probe) -> Result<(), DatagramError> {
         poll_fn(|context| {
             self.0.attempt(Wait::Write, context, |core, socket| {
-                core.stack.probe().send(socket, probe, core.now)
+                core.stack.probe(core.now, &mut *core.sink).send(socket, probe)
             })
         })
         .await
@@ -241,7 +235,9 @@ impl ProbeSocket {
     /// The next answer; or the error that kept a probe from leaving.
     pub async fn receive(&self) -> Result<ProbeAnswer, DatagramError> {
         poll_fn(|context| {
-            self.0.attempt(Wait::Read, context, |core, socket| core.stack.probe().receive(socket, core.now))
+            self.0.attempt(Wait::Read, context, |core, socket| {
+                core.stack.probe(core.now, &mut *core.sink).receive(socket)
+            })
         })
         .await
     }

@@ -11,6 +11,7 @@ use inhost_base::Duration;
 use inhost_event::TcpState;
 
 use crate::future::race;
+use crate::host::tcp;
 use crate::stream::Stream;
 use crate::waiters::Wait;
 
@@ -67,9 +68,7 @@ impl Stream {
         let is_any = self.has_unread();
         if is_any {
             let socket = self.socket();
-            let _ = self
-                .host()
-                .core(|core| core.stack.tcp().consume(socket, usize::MAX, core.now, &mut *core.sink));
+            let _ = self.host().core(|core| tcp(core).consume(socket, usize::MAX));
         }
         is_any
     }
@@ -80,7 +79,9 @@ impl Stream {
     pub(crate) fn undelivered_bytes(&self) -> Option<usize> {
         use TcpState::{Closing, FinWait1, LastAck};
         let queued = self.queued()?.unacknowledged_bytes;
-        let state = self.host().core(|core| core.stack.instruments().state(self.socket()))?;
+        let state = self.host().core(|core| {
+            core.stack.instruments().connection(self.socket()).map(|connection| connection.state())
+        })?;
         let is_end_outstanding = matches!(state, FinWait1 | Closing | LastAck);
         (state != TcpState::Closed && (is_end_outstanding || queued > 0))
             .then_some(queued + usize::from(is_end_outstanding))

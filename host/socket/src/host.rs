@@ -10,7 +10,9 @@ use std::task::{Context, Poll, Waker};
 use inhost_base::{Instant, LinkId};
 use inhost_buf::{Batch, Device};
 use inhost_event::{Ignore, Layer, Mask, Sink, TcpState};
-use inhost_stack::{AnySocketId, Readiness, SocketId, SocketKind, Stack, Transmitted};
+use inhost_stack::{
+    AnySocketId, Readiness, SocketId, SocketKind, Stack, TcpSockets, Transmitted, UdpSockets,
+};
 
 use crate::doorbell::Doorbell;
 use crate::executor::Executor;
@@ -111,6 +113,15 @@ pub(crate) struct Core {
     pub(crate) stack: Stack,
     pub(crate) sink: Box<dyn Sink>,
     pub(crate) now: Instant,
+}
+
+/// The calls on connections and listeners, in a round.
+pub(crate) fn tcp(core: &mut Core) -> TcpSockets<'_> {
+    core.stack.tcp(core.now, &mut *core.sink)
+}
+/// The calls on UDP sockets, in a round.
+pub(crate) fn udp(core: &mut Core) -> UdpSockets<'_> {
+    core.stack.udp(core.now, &mut *core.sink)
 }
 
 impl Host {
@@ -342,7 +353,7 @@ impl Host {
         let open: Vec<_> = self.core(|core| open(core).collect());
         for &socket in &open {
             let _ = self.core(|core| match core.stack.typed(socket) {
-                Some(AnySocketId::Tcp(id)) => core.stack.tcp().abort(id, core.now, &mut *core.sink),
+                Some(AnySocketId::Tcp(id)) => tcp(core).abort(id),
                 _ => core.stack.close(socket, core.now, &mut *core.sink),
             });
             self.forget(socket);
@@ -352,7 +363,7 @@ impl Host {
     /// Resets one connection; the holder of its stream is told. False when there is no such connection.
     pub fn abort(&self, socket: SocketId) -> bool {
         let done = self.core(|core| match core.stack.typed(socket) {
-            Some(AnySocketId::Tcp(id)) => core.stack.tcp().abort(id, core.now, &mut *core.sink).is_ok(),
+            Some(AnySocketId::Tcp(id)) => tcp(core).abort(id).is_ok(),
             _ => false,
         });
         if done {
@@ -449,7 +460,9 @@ impl Host {
         for (&socket, buffer) in
             self.inner.send_buffers.borrow_mut().iter_mut().filter(|(_, b)| b.is_wanted())
         {
-            let queue = self.core(|core| core.stack.instruments().send_queue(socket));
+            let queue = self.core(|core| {
+                core.stack.instruments().connection(socket).map(|connection| connection.sender().queue())
+            });
             if queue.is_none_or(|queue| buffer.look(&queue, usize::MAX, self.now())) {
                 self.inner.waiters.borrow_mut().take(socket, Readiness::WRITABLE, &mut woken);
             }

@@ -9,7 +9,7 @@ use inhost_stack::{
 };
 
 use crate::error::{AcceptError, ListenError};
-use crate::host::Host;
+use crate::host::{Host, tcp};
 use crate::stream::Stream;
 use crate::waiters::Wait;
 
@@ -48,7 +48,7 @@ impl Listener {
         if host.is_draining() {
             return Err(ListenError::Stopped);
         }
-        let socket = host.core(|core| core.stack.tcp().listen(local, options, core.now))?;
+        let socket = host.core(|core| tcp(core).listen(local, options))?;
         let local = host.core(|core| core.stack.endpoints(socket)).map_or(local, |(local, _)| local);
         Ok(Listener { host: host.clone(), socket, local })
     }
@@ -70,7 +70,7 @@ impl Listener {
     }
     /// Options that its connections inherit.
     pub fn options(&self) -> Result<ConnectionOptions, SocketError> {
-        self.host.core(|core| core.stack.options(self.socket))
+        self.host.core(|core| core.stack.instruments().options(self.socket))
     }
     /// The next connection; [`Stream::remote`] says who called.
     ///
@@ -89,7 +89,7 @@ impl Listener {
         if self.host.is_draining() {
             return Poll::Ready(Err(AcceptError::Stopped));
         }
-        match self.host.core(|core| core.stack.tcp().accept(self.socket, core.now)) {
+        match self.host.core(|core| tcp(core).accept(self.socket)) {
             Ok(Some(accepted)) => Poll::Ready(Ok(Held { host: self.host.clone(), accepted, decided: false })),
             Ok(None) => {
                 self.host.register(self.socket, Wait::Read, context);
@@ -138,7 +138,7 @@ impl Held {
         let Accepted { socket, local, remote, held } = self.accepted;
         if held {
             // A caller who gave up in the meantime leaves a stream that says so when it is used.
-            let _ = self.host.core(|core| core.stack.tcp().proceed(socket, core.now, &mut *core.sink));
+            let _ = self.host.core(|core| tcp(core).proceed(socket));
         }
         Stream::new(&self.host, socket, local, remote)
     }
@@ -149,8 +149,7 @@ impl Held {
         if self.accepted.held {
             self.decided = true;
             let socket = self.accepted.socket;
-            let _ =
-                self.host.core(|core| core.stack.tcp().refuse(socket, refusal, core.now, &mut *core.sink));
+            let _ = self.host.core(|core| tcp(core).refuse(socket, refusal));
             self.host.forget(socket.into());
         }
     }
@@ -163,11 +162,9 @@ impl Drop for Held {
         }
         let socket = self.accepted.socket;
         if self.accepted.held {
-            let _ = self
-                .host
-                .core(|core| core.stack.tcp().refuse(socket, Refusal::Reset, core.now, &mut *core.sink));
+            let _ = self.host.core(|core| tcp(core).refuse(socket, Refusal::Reset));
         } else {
-            let _ = self.host.core(|core| core.stack.tcp().abort(socket, core.now, &mut *core.sink));
+            let _ = self.host.core(|core| tcp(core).abort(socket));
             self.host.close(socket);
         }
     }

@@ -139,7 +139,7 @@ impl SendBuffer {
         end: impl FnOnce(bool) -> SendHow,
         (now, sink): (Instant, &mut dyn Sink),
     ) -> Result<Taken, StreamError> {
-        let queue = stack.instruments().send_queue(socket);
+        let queue = stack.instruments().connection(socket).map(|connection| connection.sender().queue());
         let room = queue.as_ref().map_or(rest.len(), |queue| self.room(queue, low_water, was_full));
         let piece = &rest[..room.min(rest.len())];
         if piece.is_empty() && !rest.is_empty() {
@@ -148,11 +148,11 @@ impl SendBuffer {
         let end = end(piece.len() == rest.len());
         let filled = queue.as_ref().map_or(Filled::No, |queue| self.filled(piece.len(), queue));
         if let Some(pushed) = queue.as_ref().and_then(|queue| self.begins(queue)) {
-            stack.tcp().end_burst(socket, pushed);
+            stack.tcp(now, sink).end_burst(socket, pushed);
         }
         let push = (end.push && !end.more) || end.end_of_record || filled == Filled::Pushed;
         let how = SendHow { push, more: false, ..end };
-        let bytes = stack.tcp().send_with(socket, piece, how, now, sink)?;
+        let bytes = stack.tcp(now, sink).send_with(socket, piece, how)?;
         let goes = queue.is_some_and(|queue| self.took(bytes, filled, &queue));
         self.closed |= end.end_of_record;
         Ok(Taken { bytes, goes })

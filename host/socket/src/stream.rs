@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::errno::Errno;
 use crate::error::{ConnectError, ConnectionError, StreamError};
-use crate::host::Host;
+use crate::host::{Host, tcp};
 use crate::stream_socket::{StreamSocket, poll_read};
 use crate::waiters::Wait;
 
@@ -66,8 +66,7 @@ impl Stream {
         if host.is_draining() {
             return Err(ConnectError::Stopped);
         }
-        let socket =
-            host.core(|core| core.stack.tcp().connect(remote, options, core.now, &mut *core.sink))?;
+        let socket = host.core(|core| tcp(core).connect(remote, options))?;
         let local = host.core(|core| core.stack.endpoints(socket)).map_or(remote, |(local, _)| local);
         let stream = Stream::new(host, socket, local, remote);
         settings.iter().for_each(|option| stream.set(option.clone()));
@@ -156,14 +155,14 @@ impl Stream {
     /// Copies available data into `into` without consuming it; waits while there is none.
     pub async fn peek(&self, into: &mut [u8]) -> Result<usize, StreamError> {
         poll_fn(|context| {
-            let seen = self.host().core(|core| core.stack.tcp().peek(self.socket(), into));
+            let seen = self.host().core(|core| tcp(core).peek(self.socket(), into));
             self.connection.or_wait(seen, Wait::Read, context)
         })
         .await
     }
     /// Bytes from the next one to be received up to and including the urgent mark, when it is ahead.
     pub fn urgent_ahead(&self) -> Option<usize> {
-        self.connection.urgent_ahead()
+        self.connection.ask(|connection| connection.receiver().urgent_ahead())?
     }
 
     /// Waits until there is something to receive, the end of the stream, or an error.
@@ -206,16 +205,16 @@ impl Stream {
 
     /// Ends the sending half after the written data.
     pub fn shutdown(&self) {
-        let _ = self.host().core(|core| core.stack.tcp().shutdown(self.socket(), core.now, &mut *core.sink));
+        let _ = self.host().core(|core| tcp(core).shutdown(self.socket()));
     }
     /// Ends the connection at once; the peer gets a reset, and undelivered data is lost.
     pub fn abort(&self) {
-        let _ = self.host().core(|core| core.stack.tcp().abort(self.socket(), core.now, &mut *core.sink));
+        let _ = self.host().core(|core| tcp(core).abort(self.socket()));
         self.host().forget(self.socket().into());
     }
     /// Why the connection ended, when it did not end well.
     pub fn error(&self) -> Option<ConnectionError> {
-        self.host().core(|core| core.stack.instruments().connection_error(self.socket()))
+        self.connection.ask(stack::Connection::error)?
     }
     /// Every figure of the connection, while it lives.
     pub fn info(&self) -> Option<Info> {
@@ -277,7 +276,7 @@ impl Stream {
     }
     /// The options as they stand, while the connection lives.
     pub fn options(&self) -> Result<stack::ConnectionOptions, stack::SocketError> {
-        self.host().core(|core| core.stack.options(self.socket()))
+        self.host().core(|core| core.stack.instruments().options(self.socket()))
     }
     /// Bytes that wait to be read, sent and acknowledged, while the connection lives.
     pub fn queued(&self) -> Option<stack::Queued> {
@@ -285,7 +284,7 @@ impl Stream {
     }
     /// Bytes that the connection would take to send now, memory permitting; 0 when it is over.
     pub fn writable_bytes(&self) -> usize {
-        self.host().core(|core| core.stack.instruments().writable_bytes(self.socket()))
+        self.connection.ask(|connection| connection.sender().writable_bytes()).unwrap_or(0)
     }
     /// Sets any option of the stack; those above are the common ones.
     pub fn set_option(&self, option: stack::SocketOption) -> Result<(), stack::SocketError> {

@@ -11,7 +11,7 @@ use tokio::io::ReadBuf;
 
 use crate::errno::Errno;
 use crate::error::StreamError;
-use crate::host::Host;
+use crate::host::{Host, tcp};
 use crate::send_buffer::{SendBuffer, UNCOUNTED_BYTES};
 use crate::waiters::Wait;
 
@@ -35,11 +35,12 @@ impl StreamSocket {
     pub(crate) fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
         self.host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink))
     }
+    /// Asks the connection something, while the stack has it.
+    pub(crate) fn ask<R>(&self, ask: impl FnOnce(&stack::Connection) -> R) -> Option<R> {
+        self.host.core(|core| core.stack.instruments().connection(self.socket).map(ask))
+    }
     pub(crate) fn queued(&self) -> Option<Queued> {
         self.host.core(|core| core.stack.instruments().queued(self.socket))
-    }
-    pub(crate) fn urgent_ahead(&self) -> Option<usize> {
-        self.host.core(|core| core.stack.instruments().urgent_ahead(self.socket))
     }
     /// Reckons the room to send of a connection as Linux does from now on, with `SO_SNDBUF` at `bytes`.
     pub(crate) fn set_send_buffer(&self, bytes: usize) -> Result<(), SocketError> {
@@ -60,9 +61,7 @@ impl StreamSocket {
         let (host, socket) = (&self.host, self.socket);
         let mut buffers = host.send_buffers().borrow_mut();
         let Some(buffer) = buffers.get_mut(&socket.into()) else {
-            return host.within(Layer::Tcp, || {
-                host.core(|core| core.stack.tcp().send_with(socket, bytes, how, core.now, &mut *core.sink))
-            });
+            return host.within(Layer::Tcp, || host.core(|core| tcp(core).send_with(socket, bytes, how)));
         };
         let end = |all| if all { how } else { SendHow { push: false, ..SendHow::default() } };
         let mut sent = 0;
@@ -98,9 +97,7 @@ impl StreamSocket {
                 count
             });
         }
-        let lent = host.within(Layer::Tcp, || {
-            host.core(|core| core.stack.tcp().lend(socket, bytes, how, core.now, &mut *core.sink))
-        });
+        let lent = host.within(Layer::Tcp, || host.core(|core| tcp(core).lend(socket, bytes, how)));
         self.or_wait(lent, Wait::Write, context)
     }
     /// Whether a writer waits for room.
@@ -146,9 +143,7 @@ impl StreamSocket {
         into: &mut [u8],
     ) -> Poll<Result<usize, StreamError>> {
         let StreamSocket { host, socket } = self;
-        let received = host.within(Layer::Tcp, || {
-            host.core(|core| core.stack.tcp().read(*socket, into, core.now, &mut *core.sink))
-        });
+        let received = host.within(Layer::Tcp, || host.core(|core| tcp(core).read(*socket, into)));
         self.or_wait(received, Wait::Read, context)
     }
     /// The result of an attempt, or a wait for another one.

@@ -33,12 +33,8 @@ const CORE_MAY_USE: &[&str] = &["bitflags", "bytes", "hashbrown", "rand_chacha",
 
 /// What it may use besides for the feature `freeze` alone, as optional dependencies: the state of a stack as bytes. The
 /// format is the stack's own business.
-const CORE_MAY_FREEZE_BY: &[(&str, &str)] = &[
-    ("core/", "serde"),
-    ("core/stack", "postcard"),
-    ("core/tcp", "serde_json"),
-    ("core/stack", "serde_json"),
-];
+const CORE_MAY_FREEZE_BY: &[(&str, &str)] =
+    &[("core/", "serde"), ("core/stack", "postcard"), ("core/tcp", "serde_json")];
 
 /// The simulator meets a host only by its core, its async face and its services.
 const SIM_MAY_NOT_USE: &[&str] = &["host/link", "host/runtime", "host/packetdrill"];

@@ -88,22 +88,22 @@ fn exchange() -> Option<()> {
     let (mut caller, wire) = host(1, now)?;
     let (mut called, _) = host(2, now)?;
     let (to, options) = (Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), 7), ConnectOptions::default());
-    let listener = called.tcp().listen(to, ListenOptions::default(), now).ok()?;
-    let socket = caller.tcp().connect(to, options, now, &mut Ignore).ok()?;
+    let listener = called.tcp(now, &mut Ignore).listen(to, ListenOptions::default()).ok()?;
+    let socket = caller.tcp(now, &mut Ignore).connect(to, options).ok()?;
     let (mut sent, mut accepted) = (false, None);
     for _ in 0..1000 {
         now += Duration::from_millis(1);
         carry(&mut caller, &mut called, wire, now);
         carry(&mut called, &mut caller, wire, now);
         if !sent {
-            sent = caller.tcp().send(socket, b"no std", now, &mut Ignore) == Ok(6);
+            sent = caller.tcp(now, &mut Ignore).send(socket, b"no std") == Ok(6);
         }
         if accepted.is_none() {
-            accepted = called.tcp().accept(listener, now).ok()?;
+            accepted = called.tcp(now, &mut Ignore).accept(listener).ok()?;
         }
         let mut line = [0; 16];
         if let Some(connection) = &accepted
-            && called.tcp().read(connection.socket, &mut line, now, &mut Ignore) == Ok(6)
+            && called.tcp(now, &mut Ignore).read(connection.socket, &mut line) == Ok(6)
         {
             return (&line[..6] == b"no std").then_some(());
         }

@@ -141,16 +141,18 @@ impl Path {
     }
     fn open(&mut self) -> Result<(TcpSocketId, TcpSocketId), String> {
         let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, 80);
-        let listener = self.called.tcp().listen(at, ListenOptions::default(), self.now);
+        let listener = self.called.tcp(self.now, &mut Ignore).listen(at, ListenOptions::default());
         let listener = listener.map_err(|e| e.to_string())?;
         let to = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), 80);
         let options = ConnectOptions::default();
-        let caller = self.caller.tcp().connect(to, options, self.now, &mut Ignore);
+        let caller = self.caller.tcp(self.now, &mut Ignore).connect(to, options);
         let caller = caller.map_err(|e| e.to_string())?;
         let until = self.now + WAY + WAY + WAY;
         while self.now < until {
             self.step();
-            if let Some(accepted) = self.called.tcp().accept(listener, self.now).map_err(|e| e.to_string())? {
+            if let Some(accepted) =
+                self.called.tcp(self.now, &mut Ignore).accept(listener).map_err(|e| e.to_string())?
+            {
                 return Ok((caller, accepted.socket));
             }
         }
@@ -191,9 +193,9 @@ pub fn run(records: usize, segments: u64) -> Result<(u32, u32), String> {
     let text = [0x5a; SEGMENT_BYTES];
     let mut place = vec![0; 1 << 20];
     for _ in 0..5 * records as u64 + segments {
-        path.caller.tcp().send(caller, &text, path.now, &mut Ignore).map_err(|e| e.to_string())?;
+        path.caller.tcp(path.now, &mut Ignore).send(caller, &text).map_err(|e| e.to_string())?;
         path.step();
-        while let Ok(1..) = path.called.tcp().read(called, &mut place, path.now, &mut Ignore) {}
+        while let Ok(1..) = path.called.tcp(path.now, &mut Ignore).read(called, &mut place) {}
     }
     let info = path.caller.instruments().info(caller, path.now).and_then(|info| info.tcp);
     let info = info.ok_or("the connection is gone")?;

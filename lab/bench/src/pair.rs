@@ -143,17 +143,18 @@ impl Pair {
         options.backlog = 4096;
         options.syn_queue = 4096;
         let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-        self.called.tcp().listen(at, options, self.now).map_err(|e| e.to_string())
+        self.called.tcp(self.now, &mut Ignore).listen(at, options).map_err(|e| e.to_string())
     }
     /// Calls `port` of the called host, and accepts there.
     pub fn connect(&mut self, listener: ListenerId, port: u16) -> Result<(TcpSocketId, TcpSocketId), String> {
         let to = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), port);
         let options = ConnectOptions::default();
         let caller =
-            self.caller.tcp().connect(to, options, self.now, &mut Ignore).map_err(|e| e.to_string())?;
+            self.caller.tcp(self.now, &mut Ignore).connect(to, options).map_err(|e| e.to_string())?;
         for _ in 0..4 {
             self.round();
-            let accepted = self.called.tcp().accept(listener, self.now).map_err(|e| e.to_string())?;
+            let accepted =
+                self.called.tcp(self.now, &mut Ignore).accept(listener).map_err(|e| e.to_string())?;
             if let Some(accepted) = accepted {
                 return Ok((caller, accepted.socket));
             }
@@ -183,16 +184,13 @@ impl Pair {
     /// A byte there and back; then time passes.
     pub fn echo(&mut self, caller: TcpSocketId, called: TcpSocketId) -> Result<(), String> {
         let mut place = [0; 16];
-        self.caller.tcp().send(caller, b"x", self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        self.caller.tcp(self.now, &mut Ignore).send(caller, b"x").map_err(|e| e.to_string())?;
         self.pass_there();
         let received =
-            self.called.tcp().read(called, &mut place, self.now, &mut Ignore).map_err(|e| e.to_string())?;
-        self.called
-            .tcp()
-            .send(called, &place[..received], self.now, &mut Ignore)
-            .map_err(|e| e.to_string())?;
+            self.called.tcp(self.now, &mut Ignore).read(called, &mut place).map_err(|e| e.to_string())?;
+        self.called.tcp(self.now, &mut Ignore).send(called, &place[..received]).map_err(|e| e.to_string())?;
         self.pass_back();
-        match self.caller.tcp().read(caller, &mut place, self.now, &mut Ignore) {
+        match self.caller.tcp(self.now, &mut Ignore).read(caller, &mut place) {
             Ok(1) => {}
             other => return Err(format!("an echo gave {other:?}")),
         }

@@ -153,9 +153,9 @@ fn stream((mut pair, caller, called): (Pair, TcpSocketId, TcpSocketId), segments
     let mut place = vec![0; 64 << 10];
     let (mut received, wanted) = (0, segments * SEGMENT_BYTES);
     for _ in 0..100 * segments {
-        while pair.caller.tcp().send(caller, &text, pair.now, &mut Ignore).is_ok() {}
+        while pair.caller.tcp(pair.now, &mut Ignore).send(caller, &text).is_ok() {}
         pair.pass_there();
-        while let Ok(count @ 1..) = pair.called.tcp().read(called, &mut place, pair.now, &mut Ignore) {
+        while let Ok(count @ 1..) = pair.called.tcp(pair.now, &mut Ignore).read(called, &mut place) {
             received += count as u64;
         }
         pair.round();

@@ -29,9 +29,9 @@ fn bulk(pair: &mut Pair, [caller, called]: [TcpSocketId; 2], segments: u64) {
     let mut place = [0; 16_384];
     let mut received = 0;
     while received < segments * SEGMENT_BYTES {
-        while pair.caller.tcp().send(caller, &text, pair.now, &mut Ignore).is_ok() {}
+        while pair.caller.tcp(pair.now, &mut Ignore).send(caller, &text).is_ok() {}
         pair.pass_there();
-        while let Ok(count @ 1..) = pair.called.tcp().read(called, &mut place, pair.now, &mut Ignore) {
+        while let Ok(count @ 1..) = pair.called.tcp(pair.now, &mut Ignore).read(called, &mut place) {
             received += count as u64;
         }
         pair.round();

@@ -7,7 +7,7 @@ use crate::words::{name, place, time, value, wrapped};
 /// Columns of a section's name.
 const HEADING_COLUMNS: usize = 14;
 
-/// The state that [`inhost_stack::Instruments::detail`] has as JSON, in lines of at most 100 columns. `title` says whose
+/// The state that [`inhost_stack::Connection::detail`] has as JSON, in lines of at most 100 columns. `title` says whose
 /// it is.
 pub fn connection(title: &str, state: &Value) -> String {
     let now_ns = state["now_ns"].as_u64().unwrap_or(0);

@@ -565,7 +565,7 @@ impl World {
     /// The state's name of an end without a connection.
     fn without_connection(&self, end: End) -> &'static str {
         let listens = self.network.host(end.number()).with_stack(|stack, _| {
-            stack.instruments().socket_kinds().any(|kind| kind == SocketKind::Listener)
+            stack.instruments().socket_states().any(|(_, kind, _)| kind == SocketKind::Listener)
         });
         if listens { "LISTEN" } else { "CLOSED" }
     }
@@ -585,8 +585,9 @@ impl World {
                     End::Server => remote.is_some_and(|remote| remote.port == port),
                 })
             });
-            let detail = meant.and_then(|socket| stack.instruments().detail(socket, now));
-            Looked { socket: meant, state: detail.unwrap_or_default() }
+            let connection = meant.and_then(|socket| stack.instruments().connection(socket));
+            let state = connection.map(|connection| connection.detail(now)).unwrap_or_default();
+            Looked { socket: meant, state }
         })
     }
 }

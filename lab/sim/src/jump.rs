@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_socket::Host;
+use inhost_stack::Ignore;
 use inhost_stack::{AnySocketId, TcpSocketId};
 use inhost_wire::checksum::update;
 use inhost_wire::protocol;
@@ -106,13 +107,13 @@ impl Jumper {
     }
     /// Moves one connection; whether it could be.
     pub fn jump(&mut self, host: &Host, socket: TcpSocketId, send_by: u32, receive_by: u32) -> bool {
-        host.with_stack(|stack, _| {
+        host.with_stack(|stack, now| {
             // What a host says to itself passes no port of it.
             let ends = stack.endpoints(socket).and_then(|(own, peer)| Some((own, peer?)));
             let Some((own, peer)) = ends.filter(|(own, peer)| own.address != peer.address) else {
                 return false;
             };
-            let has_jumped = stack.tcp().renumber(socket, send_by, receive_by);
+            let has_jumped = stack.tcp(now, &mut Ignore).renumber(socket, send_by, receive_by);
             if has_jumped {
                 self.jumps.add(own, peer, send_by, receive_by);
                 self.count += 1;

@@ -116,7 +116,7 @@ impl Talk {
             let how = SendHow { urgent: how.urgent && pieces.peek().is_none(), ..how };
             while !piece.is_empty() {
                 let lent = stream.host().with_stack_and_sink(|stack, now, sink| {
-                    stack.tcp().lend(stream.socket(), &mut piece, how, now, sink)
+                    stack.tcp(now, sink).lend(stream.socket(), &mut piece, how)
                 });
                 // Where there is no room, what waits for it is copied.
                 if lent.is_err() {

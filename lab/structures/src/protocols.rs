@@ -90,7 +90,7 @@ impl Protocols {
     /// Writes from the front of `bytes` what there is room for. Nothing is sent yet.
     pub fn write(&mut self, bytes: &mut Bytes, now: Instant) -> Result<(), String> {
         while !bytes.is_empty() {
-            match self.stack.tcp().send(self.socket, bytes, now, &mut Ignore) {
+            match self.stack.tcp(now, &mut Ignore).send(self.socket, bytes) {
                 Ok(count) => bytes.advance(count),
                 Err(StreamError::WouldBlock) => break,
                 Err(error) => return Err(error.to_string()),
@@ -100,7 +100,7 @@ impl Protocols {
     }
     /// Reads into `place`; 0 when nothing is there now.
     pub fn read(&mut self, place: &mut [u8], now: Instant) -> Result<usize, String> {
-        match self.stack.tcp().read(self.socket, place, now, &mut Ignore) {
+        match self.stack.tcp(now, &mut Ignore).read(self.socket, place) {
             Ok(count) => Ok(count),
             Err(StreamError::WouldBlock) => Ok(0),
             Err(error) => Err(error.to_string()),
@@ -115,14 +115,15 @@ impl Protocols {
         let mut bytes = Vec::with_capacity(self.readable_bytes().min(READ_BYTES));
         // One copy, into memory that need not be cleared before.
         while bytes.len() < bytes.capacity() {
-            let front = self.stack.tcp().front(self.socket).map_err(|e| e.to_string())?;
+            let mut sink = Ignore;
+            let front = self.stack.tcp(now, &mut sink).front(self.socket).map_err(|e| e.to_string())?;
             let front = &front[..front.len().min(bytes.capacity() - bytes.len())];
             if front.is_empty() {
                 break;
             }
             let count = front.len();
             bytes.extend_from_slice(front);
-            self.stack.tcp().consume(self.socket, count, now, &mut Ignore).map_err(|e| e.to_string())?;
+            self.stack.tcp(now, &mut Ignore).consume(self.socket, count).map_err(|e| e.to_string())?;
         }
         Ok((!bytes.is_empty()).then(|| bytes.into()))
     }
@@ -152,9 +153,9 @@ impl Protocols {
 /// Two hosts with an open connection: the caller first.
 pub fn connected(now: Instant) -> Result<[(Protocols, End); 2], String> {
     let mut hosts = hosts(now)?.map(|(stack, end, buffers)| (stack, end, buffers, Batch::new()));
-    let listener = hosts[1].0.tcp().listen(called(), ListenOptions::default(), now);
+    let listener = hosts[1].0.tcp(now, &mut Ignore).listen(called(), ListenOptions::default());
     let listener = listener.map_err(|e| e.to_string())?;
-    let caller = hosts[0].0.tcp().connect(called(), ConnectOptions::default(), now, &mut Ignore);
+    let caller = hosts[0].0.tcp(now, &mut Ignore).connect(called(), ConnectOptions::default());
     let caller = caller.map_err(|e| e.to_string())?;
     for _ in 0..HANDSHAKE_PASSES {
         for (stack, end, buffers, batch) in &mut hosts {
@@ -165,7 +166,7 @@ pub fn connected(now: Instant) -> Result<[(Protocols, End); 2], String> {
             let mut outbox = buffers.outbox(|packet| drop(end.outward.try_send(packet)));
             stack.transmit(LINK, now, PASS_FRAMES, &mut outbox, &mut Ignore);
         }
-        let accepted = hosts[1].0.tcp().accept(listener, now).map_err(|e| e.to_string())?;
+        let accepted = hosts[1].0.tcp(now, &mut Ignore).accept(listener).map_err(|e| e.to_string())?;
         if let Some(accepted) = accepted {
             let sockets = [caller, accepted.socket];
             let mut sockets = sockets.into_iter();

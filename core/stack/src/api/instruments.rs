@@ -3,15 +3,16 @@
 use crate::api::detail::HostQueues;
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::NOWHERE;
+use crate::error::SocketError;
 use crate::listen::Listener;
 use crate::network::Network;
 use crate::resources::Resources;
-use crate::socket::{ListenerId, SocketId, SocketInfo, SocketKind, TcpSocketId};
+use crate::socket::{ConnectionOptions, ListenerId, SocketId, SocketInfo, SocketKind, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_event::TcpState;
-use inhost_tcp::{Connection, SoftError};
+use inhost_tcp::Connection;
 
 /// Queued bytes of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,6 +58,10 @@ impl<'a> Instruments<'a> {
         let socket = socket.into();
         self.sockets.any(socket).map(|entry| self.describe(socket, entry, now))
     }
+    /// The options of a connection or a listener.
+    pub fn options(self, socket: impl Into<SocketId>) -> Result<ConnectionOptions, SocketError> {
+        self.sockets.options(socket.into())
+    }
     /// Queued bytes of a connection, cheaply: for applications that ask after each read or write.
     pub fn queued(self, socket: TcpSocketId) -> Option<Queued> {
         let connection = self.connection(socket)?;
@@ -70,35 +75,10 @@ impl<'a> Instruments<'a> {
     pub fn backlog(self, socket: impl Into<SocketId>) -> Option<usize> {
         self.sockets.listener(ListenerId::of(socket.into().0)).map(Listener::backlog)
     }
-    /// What a connection has queued and in flight, cheaply: for those who reckon the room to send themselves.
-    pub fn send_queue(self, socket: impl Into<SocketId>) -> Option<inhost_tcp::SendQueue> {
-        Some(self.connection(socket)?.sender().queue())
-    }
-    /// Bytes of data that an unsent SYN will carry: none without Fast Open, or without a cookie.
-    pub fn syn_data_room(self, socket: TcpSocketId) -> usize {
-        self.connection(socket).map_or(0, |connection| connection.sender().syn_data_room())
-    }
-    /// Bytes in the stream before the urgent mark and with it, or `None` when nothing is urgent.
-    // spec: RFC9293 MUST-33
-    pub fn urgent_ahead(self, socket: TcpSocketId) -> Option<usize> {
-        self.connection(socket)?.receiver().urgent_ahead()
-    }
-    /// The trouble of a connection that did not end it.
-    // spec: RFC9293 MUST-47
-    pub fn soft_error(self, socket: TcpSocketId) -> Option<SoftError> {
-        self.connection(socket)?.soft_error()
-    }
-    /// Why a connection ended, when it did not end by both sides closing.
-    pub fn connection_error(self, socket: TcpSocketId) -> Option<inhost_tcp::ConnectionError> {
-        self.connection(socket)?.error()
-    }
-    /// Bytes that a connection would take to send now, memory permitting, cheaply; 0 where there is none.
-    pub fn writable_bytes(self, socket: TcpSocketId) -> usize {
-        self.connection(socket).map_or(0, |connection| connection.sender().writable_bytes())
-    }
-    /// The state of a connection, cheaply.
-    pub fn state(self, socket: TcpSocketId) -> Option<TcpState> {
-        Some(self.connection(socket)?.state())
+    /// A connection, cheaply: its state, why it ended, the trouble that did not end it, what is queued, in flight and urgent.
+    // spec: RFC9293 MUST-33, MUST-47
+    pub fn connection(self, socket: impl Into<SocketId>) -> Option<&'a Connection> {
+        self.sockets.tcp(TcpSocketId::of(socket.into().0)).map(TcpSocket::connection)
     }
     /// Information about every socket, orphans included, in table order.
     pub fn sockets(self, now: Instant) -> impl Iterator<Item = SocketInfo> + 'a {
@@ -111,10 +91,6 @@ impl<'a> Instruments<'a> {
     /// Information about the socket at a place of the table, for callers that scan the table in steps.
     pub fn socket_at(self, place: usize, now: Instant) -> Option<SocketInfo> {
         self.info(self.sockets.at_place(place)?, now)
-    }
-    /// The kind of each socket, cheaply: for counting.
-    pub fn socket_kinds(self) -> impl Iterator<Item = SocketKind> + 'a {
-        self.sockets.iter().map(|(_, entry)| kind(entry))
     }
     /// Every socket with its kind and, of a connection, its state, cheaply: for closing and for counting.
     pub fn socket_states(self) -> impl Iterator<Item = (SocketId, SocketKind, Option<TcpState>)> + 'a {
@@ -133,20 +109,11 @@ impl<'a> Instruments<'a> {
     pub fn link_counters(self, link: LinkId) -> Option<&'a LinkCounters> {
         self.network.links().counters(link)
     }
-
-    /// A connection's whole state, for a debugger; none where it is not a connection.
-    #[cfg(feature = "detail")]
-    pub fn detail(self, socket: impl Into<SocketId>, now: Instant) -> Option<serde_json::Value> {
-        Some(self.connection(socket)?.detail(now))
-    }
     /// The host's timers and queues, for a debugger.
     pub fn queues(self) -> HostQueues {
         HostQueues::of(self.sockets, self.network, self.resources)
     }
 
-    fn connection(self, socket: impl Into<SocketId>) -> Option<&'a Connection> {
-        self.sockets.tcp(TcpSocketId::of(socket.into().0)).map(TcpSocket::connection)
-    }
     fn describe(self, key: SocketId, entry: &Socket, now: Instant) -> SocketInfo {
         let (local, remote) = entry.endpoints().unwrap_or((NOWHERE, None));
         let mut info = SocketInfo {

@@ -10,29 +10,22 @@ mod udp;
 pub use detail::{HostQueues, LinkQueues};
 pub use instruments::{Instruments, Queued};
 
-use crate::network::Network;
-use crate::resources::Resources;
+use crate::environment::Environment;
 use crate::socket::{EchoSocketId, ProbeSocketId, TcpSocketId, UdpSocketId};
 use crate::sockets::Sockets;
 use core::marker::PhantomData;
 
-/// The calls on sockets that have this kind of identifier.
-#[derive(Debug)]
+/// The calls on sockets that have this kind of identifier, at one instant.
 pub struct Calls<'a, Id> {
     sockets: &'a mut Sockets,
-    network: &'a mut Network,
-    resources: &'a mut Resources,
+    env: Environment<'a>,
     of: PhantomData<Id>,
 }
 
 impl<'a, Id> Calls<'a, Id> {
     #[inline]
-    pub(crate) fn new(
-        sockets: &'a mut Sockets,
-        network: &'a mut Network,
-        resources: &'a mut Resources,
-    ) -> Calls<'a, Id> {
-        Calls { sockets, network, resources, of: PhantomData }
+    pub(crate) fn new((sockets, env): (&'a mut Sockets, Environment<'a>)) -> Calls<'a, Id> {
+        Calls { sockets, env, of: PhantomData }
     }
 }
 
@@ -46,10 +39,10 @@ impl<'a, Id> Calls<'a, Id> {
 /// let now = Instant::ZERO;
 /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
 /// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-/// let listener = host.tcp().listen(here, ListenOptions::default(), now).unwrap();
-/// host.tcp().connect(here, ConnectOptions::default(), now, &mut Ignore).unwrap();
+/// let listener = host.tcp(now, &mut Ignore).listen(here, ListenOptions::default()).unwrap();
+/// host.tcp(now, &mut Ignore).connect(here, ConnectOptions::default()).unwrap();
 /// host.timeout(now, &mut Ignore); // The handshake, over the loopback.
-/// assert!(host.tcp().accept(listener, now).unwrap().is_some());
+/// assert!(host.tcp(now, &mut Ignore).accept(listener).unwrap().is_some());
 /// ```
 pub type TcpSockets<'a> = Calls<'a, TcpSocketId>;
 
@@ -63,13 +56,13 @@ pub type TcpSockets<'a> = Calls<'a, TcpSocketId>;
 /// let now = Instant::ZERO;
 /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
 /// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-/// let server = host.udp().bind(here, UdpOptions::default(), now).unwrap();
+/// let server = host.udp(now, &mut Ignore).bind(here, UdpOptions::default()).unwrap();
 /// let any_port = Endpoint::new(Ipv4Addr::LOCALHOST, 0);
-/// let client = host.udp().bind(any_port, UdpOptions::default(), now).unwrap();
-/// host.udp().send_to(client, b"ping", Some(here), None, now).unwrap();
+/// let client = host.udp(now, &mut Ignore).bind(any_port, UdpOptions::default()).unwrap();
+/// host.udp(now, &mut Ignore).send_to(client, b"ping", Some(here), None).unwrap();
 /// host.timeout(now, &mut Ignore); // Delivery over the loopback.
 /// let mut place = [0; 16];
-/// let info = host.udp().receive_from(server, &mut place, now).unwrap();
+/// let info = host.udp(now, &mut Ignore).receive_from(server, &mut place).unwrap();
 /// assert_eq!(&place[..info.length_bytes], b"ping");
 /// ```
 pub type UdpSockets<'a> = Calls<'a, UdpSocketId>;
@@ -83,11 +76,11 @@ pub type UdpSockets<'a> = Calls<'a, UdpSocketId>;
 ///
 /// let now = Instant::ZERO;
 /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-/// let socket = host.echo().open(now).unwrap();
-/// host.echo().send(socket, Ipv4Addr::LOCALHOST.into(), 1, b"anybody there?", now).unwrap();
+/// let socket = host.echo(now, &mut Ignore).open().unwrap();
+/// host.echo(now, &mut Ignore).send(socket, Ipv4Addr::LOCALHOST.into(), 1, b"anybody there?").unwrap();
 /// host.timeout(now, &mut Ignore); // The request and its reply, over the loopback.
 /// let mut place = [0; 64];
-/// assert_eq!(host.echo().receive(socket, &mut place, now).unwrap().sequence, 1);
+/// assert_eq!(host.echo(now, &mut Ignore).receive(socket, &mut place).unwrap().sequence, 1);
 /// ```
 pub type EchoSockets<'a> = Calls<'a, EchoSocketId>;
 
@@ -95,11 +88,12 @@ pub type EchoSockets<'a> = Calls<'a, EchoSocketId>;
 ///
 /// ```
 /// use inhost_base::Instant;
+/// use inhost_event::Ignore;
 /// use inhost_stack::{ProbeMethod, Stack, StackConfig};
 ///
 /// let now = Instant::ZERO;
 /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-/// let socket = host.probe().open(ProbeMethod::Echo, now).unwrap();
-/// assert!(host.probe().receive(socket, now).is_err()); // Nothing was sent.
+/// let socket = host.probe(now, &mut Ignore).open(ProbeMethod::Echo).unwrap();
+/// assert!(host.probe(now, &mut Ignore).receive(socket).is_err()); // Nothing was sent.
 /// ```
 pub type ProbeSockets<'a> = Calls<'a, ProbeSocketId>;

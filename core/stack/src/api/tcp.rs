@@ -2,7 +2,6 @@
 
 use crate::api::{Calls, TcpSockets};
 use crate::demux::Name;
-use crate::environment::Environment;
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
 use crate::flows::{abort_flow, apply, sends_more_than_its_share};
 use crate::listen::Listener;
@@ -17,7 +16,6 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_buf::Packet;
-use inhost_event::Sink;
 use inhost_ip::Unreachable;
 use inhost_tcp::{Connection, SendHow};
 use inhost_wire::protocol;
@@ -27,14 +25,12 @@ impl<'a> TcpSockets<'a> {
     /// Opens a connection to `remote`. Its SYN leaves with the next [`crate::Stack::transmit`];
     /// [`crate::Readiness::CONNECTED`] or [`crate::Readiness::ERROR`] reports the result.
     pub fn connect(
-        self,
+        &mut self,
         remote: Endpoint,
         options: ConnectOptions,
-        now: Instant,
-        sink: &mut dyn Sink,
     ) -> Result<TcpSocketId, ConnectError> {
-        let Calls { sockets, network, resources, .. } = self;
-        let env = &mut Environment::new(network, resources, now, sink);
+        let Calls { sockets, env, .. } = self;
+        let now = env.now();
         let ConnectOptions { local, link, source_route, tcp, fast_open, fast_open_without_cookie } = options;
         // spec: RFC9293 MUST-46
         if !can_talk(remote.address) || remote.port == 0 {
@@ -42,23 +38,23 @@ impl<'a> TcpSockets<'a> {
         }
         // spec: RFC9293 MUST-43
         // spec: RFC9293 MUST-44
-        let paths = env.paths_mut();
         let path = match &source_route {
             Some(route) => {
-                sockets.optional().path_by(paths, route, (local.address, remote.address), link, now)?
+                let ends = (local.address, remote.address);
+                sockets.optional().path_by(env.paths_mut(), route, ends, link, now)?
             }
-            None => paths.route(remote.address, local.address, link, now)?,
+            None => env.route(remote.address, local.address, link)?,
         };
-        if paths.is_broadcast(path.link, remote.address) {
+        if env.paths().is_broadcast(path.link, remote.address) {
             return Err(ConnectError::BadRemote);
         }
-        if sockets.is_full() {
+        if sockets.next_tcp_id().is_none() {
             return Err(ConnectError::TooManySockets);
         }
         let asked = local.port;
         let chosen = match asked {
             0 => {
-                let chosen = sockets.choose_tcp_port(path.source, remote, env.resources().random_mut());
+                let chosen = sockets.choose_tcp_port(path.source, remote, env.random());
                 chosen.map(|(port, hash)| (port, Some(hash)))
             }
             port => Some((port, None)),
@@ -87,31 +83,15 @@ impl<'a> TcpSockets<'a> {
         let config = own.as_ref().unwrap_or(sockets.tcp_config());
         let connection = Connection::connect(config, open, &mut env.tcp(key.key()));
         let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
-        let key = sockets.add_flow(flow, name_hash, env.pool()).ok_or(ConnectError::TooManySockets)?;
+        let key = sockets.add_flow(flow, name_hash).ok_or(ConnectError::TooManySockets)?;
         sockets.set_route(key, source_route);
         env.counters().connections_opened += 1;
         sockets.reschedule(key, now);
         Ok(key)
     }
-
-    /// Opens a connection and sends as many of `bytes` as there is room for, as one step: the socket, and how many. With
-    /// [`ConnectOptions::fast_open`] and a cookie the first of them go with the SYN.
-    pub fn connect_with(
-        self,
-        remote: Endpoint,
-        options: ConnectOptions,
-        bytes: &[u8],
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<(TcpSocketId, usize), ConnectError> {
-        let Calls { sockets, network, resources, .. } = self;
-        let socket = TcpSockets::new(sockets, network, resources).connect(remote, options, now, sink)?;
-        let sent = TcpSockets::new(sockets, network, resources).send(socket, bytes, now, sink);
-        Ok((socket, sent.unwrap_or(0)))
-    }
     /// With [`inhost_tcp::Policy::pushes_writes_and_bursts`]: the data sent so far ends a burst; if `pushed`, its
     /// last segment has PSH.
-    pub fn end_burst(self, socket: TcpSocketId, pushed: bool) {
+    pub fn end_burst(&mut self, socket: TcpSocketId, pushed: bool) {
         if let Some(flow) = self.sockets.tcp_mut(socket) {
             flow.connection_mut().end_burst(pushed);
         }
@@ -122,135 +102,107 @@ impl<'a> TcpSockets<'a> {
     /// passed.
     // spec: RFC9293 MUST-41
     // spec: RFC9293 MUST-42
-    pub fn listen(
-        self,
-        local: Endpoint,
-        mut options: ListenOptions,
-        now: Instant,
-    ) -> Result<ListenerId, ListenError> {
-        self.resources.tick(now);
-        let is_ours =
-            local.address.is_unspecified() || self.network.ip().paths().is_local_or_tentative(local.address);
+    pub fn listen(&mut self, local: Endpoint, mut options: ListenOptions) -> Result<ListenerId, ListenError> {
+        let paths = self.env.paths();
+        let is_ours = local.address.is_unspecified() || paths.is_local_or_tentative(local.address);
         if !is_ours && !options.any_address {
             return Err(BindError::NotOurs);
         }
         let port = match local.port {
             0 if !options.any_address => {
-                self.sockets.choose_bound_port(protocol::TCP, local.address, self.resources.random_mut())?
+                self.sockets.choose_bound_port(protocol::TCP, local.address, self.env.random())?
             }
             port => port,
         };
         let local = Endpoint { port, ..local };
         let tcp = options.tcp.take().map_or_else(|| self.sockets.tcp_config().clone(), Arc::new);
-        let listener = Listener::new(local, options, tcp, now);
+        let listener = Listener::new(local, options, tcp, self.env.now());
         let SocketId(key) = self.sockets.bind(Socket::Listener(Box::new(listener)))?;
         Ok(ListenerId::of(key))
     }
 
     /// Takes a connection from a listener, or `None` when none waits. With [`ListenOptions::hold_syn`] its SYN is not
     /// answered yet.
-    pub fn accept(self, listener: ListenerId, now: Instant) -> Result<Option<Accepted>, SocketError> {
-        self.resources.tick(now);
+    pub fn accept(&mut self, listener: ListenerId) -> Result<Option<Accepted>, SocketError> {
         self.sockets.listener(listener).ok_or(SocketError::NoSocket)?;
         while let Some(place) = self.sockets.listening_mut().pop_acceptable(listener) {
             let Some(key) = self.sockets.tcp_at_place(place) else { continue };
             let Some(flow) = self.sockets.tcp_mut(key) else { continue };
-            flow.clear(TcpSocketFlags::UNCLAIMED);
+            flow.set(TcpSocketFlags::UNCLAIMED, false);
             let held = flow.has(TcpSocketFlags::HELD);
             let accepted = Accepted { socket: key, local: flow.local(), remote: flow.remote(), held };
-            self.sockets.notify_tcp(key);
+            self.sockets.notify(key.into());
             return Ok(Some(accepted));
         }
         Ok(None)
     }
     /// Answers the held SYN of an accepted connection; [`crate::Readiness::CONNECTED`] follows.
-    pub fn proceed(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
-        let mut env = Environment::new(self.network, self.resources, now, sink);
+    pub fn proceed(&mut self, socket: TcpSocketId) -> Result<(), SocketError> {
         let flow = self.sockets.held_back_mut(socket)?;
-        flow.clear(TcpSocketFlags::HELD);
-        flow.connection_mut().release_syn(&mut env.tcp(socket.key()));
-        self.sockets.reschedule(socket, now);
+        flow.set(TcpSocketFlags::HELD, false);
+        flow.connection_mut().release_syn(&mut self.env.tcp(socket.key()));
+        self.sockets.reschedule(socket, self.env.now());
         Ok(())
     }
     /// Ends a connection whose SYN is held. The socket is gone.
-    pub fn refuse(
-        self,
-        socket: TcpSocketId,
-        refusal: Refusal,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<(), SocketError> {
-        self.resources.tick(now);
+    pub fn refuse(&mut self, socket: TcpSocketId, refusal: Refusal) -> Result<(), SocketError> {
         let flow = self.sockets.held_back_mut(socket)?;
-        let (link, quoted) = (flow.link(), quoted_syn(flow, now));
+        let (link, quoted) = (flow.link(), quoted_syn(flow, self.env.now()));
         match refusal {
-            Refusal::Reset => return self.abort(socket, now, sink),
+            Refusal::Reset => return self.abort(socket),
             Refusal::Silence => {}
             Refusal::Unreachable => {
-                let environment = &mut self.resources.for_ip(now, sink);
-                self.network.ip_mut().unreachable(link, Unreachable::Host, &quoted, environment);
+                let (ip, mut environment) = self.env.ip();
+                ip.unreachable(link, Unreachable::Host, &quoted, &mut environment);
             }
         }
-        self.sockets.reap(socket, self.resources);
+        self.sockets.reap(socket, self.env.resources());
         Ok(())
     }
 
     /// Takes as many of `bytes` as there is room for, pushed. An `Ok` is never 0 unless `bytes` is empty.
-    pub fn send(
-        self,
-        socket: TcpSocketId,
-        bytes: &[u8],
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<usize, StreamError> {
-        self.send_with(socket, bytes, SendHow::default(), now, sink)
+    pub fn send(&mut self, socket: TcpSocketId, bytes: &[u8]) -> Result<usize, StreamError> {
+        self.send_with(socket, bytes, SendHow::default())
     }
     /// As [`TcpSockets::send`], and says how.
     pub fn send_with(
-        self,
+        &mut self,
         socket: TcpSocketId,
         bytes: &[u8],
         how: SendHow,
-        now: Instant,
-        sink: &mut dyn Sink,
     ) -> Result<usize, StreamError> {
-        self.add_to_stream(socket, now, sink, |connection, env| connection.send(bytes, how, env))
+        self.add_to_stream(socket, |connection, env| connection.send(bytes, how, env))
     }
     /// As [`TcpSockets::send`], without a copy: accepted data is split from the front of `bytes` and kept until the
     /// peer has acknowledged it. The checksum of each segment is computed once, when it is first sent on a device that
     /// needs it.
     pub fn lend(
-        self,
+        &mut self,
         socket: TcpSocketId,
         bytes: &mut Bytes,
         how: SendHow,
-        now: Instant,
-        sink: &mut dyn Sink,
     ) -> Result<usize, StreamError> {
-        self.add_to_stream(socket, now, sink, |connection, env| connection.lend(bytes, how, env))
+        self.add_to_stream(socket, |connection, env| connection.lend(bytes, how, env))
     }
     #[inline]
     fn add_to_stream(
-        self,
+        &mut self,
         socket: TcpSocketId,
-        now: Instant,
-        sink: &mut dyn Sink,
         add: impl FnOnce(
             &mut Connection,
             &mut inhost_tcp::Environment<'_>,
         ) -> Result<usize, inhost_tcp::StreamError>,
     ) -> Result<usize, StreamError> {
-        let Calls { sockets, network, resources, .. } = self;
-        resources.tick(now);
-        if resources.memory().pool().is_short_to_send() {
+        let Calls { sockets, env, .. } = self;
+        let now = env.now();
+        if env.pool().is_short_to_send() {
             sockets.held_tcp(socket)?;
-            let env = &mut Environment::new(network, resources, now, sink);
             if sends_more_than_its_share(sockets, socket, env) {
                 sockets.schedule_mut().wait_for_memory(socket.place(), now);
                 return Err(StreamError::WouldBlock);
             }
         }
-        let env = &mut resources.for_tcp(socket.key(), now, sink);
+        let env = &mut env.tcp(socket.key());
         let (sent, lacks_memory) = sockets.call(socket, env, |connection, env| {
             let sent = add(connection, env);
             (
@@ -266,86 +218,60 @@ impl<'a> TcpSockets<'a> {
     /// Lets the application take something from a connection.
     #[inline(always)]
     fn take<R>(
-        self,
+        &mut self,
         socket: TcpSocketId,
-        now: Instant,
-        sink: &mut dyn Sink,
         take: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> R,
     ) -> Result<R, SocketError> {
-        self.resources.tick(now);
-        self.sockets.call(socket, &mut self.resources.for_tcp(socket.key(), now, sink), take)
+        self.sockets.call(socket, &mut self.env.tcp(socket.key()), take)
     }
     /// Takes the packet with the first bytes that wait, to be read where they lie: an empty one at the end of the stream.
-    /// Its memory is the host's; [`TcpSockets::give_back`] releases it.
-    pub fn borrow(
-        self,
-        socket: TcpSocketId,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<Packet, StreamError> {
-        self.take(socket, now, sink, |connection, env| connection.borrow(env))?.map_err(StreamError::from)
-    }
-    /// Takes back what [`TcpSockets::borrow`] gave.
-    pub fn give_back(self, packet: Packet) {
-        self.resources.pool_mut().give(packet);
+    /// Its memory is the host's: give it back to [`crate::Stack::pool`].
+    pub fn borrow(&mut self, socket: TcpSocketId) -> Result<Packet, StreamError> {
+        self.take(socket, |connection, env| connection.borrow(env))?.map_err(StreamError::from)
     }
     /// Moves bytes that arrived in order into `into`: `Ok(0)` (for a place that is not empty) at the end of the
     /// stream.
-    pub fn read(
-        self,
-        socket: TcpSocketId,
-        into: &mut [u8],
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<usize, StreamError> {
-        self.take(socket, now, sink, |connection, env| connection.read(into, env))?.map_err(StreamError::from)
+    pub fn read(&mut self, socket: TcpSocketId, into: &mut [u8]) -> Result<usize, StreamError> {
+        self.take(socket, |connection, env| connection.read(into, env))?.map_err(StreamError::from)
     }
     /// The first bytes that wait, as far as they lie in one piece; [`TcpSockets::consume`] takes them.
     pub fn front(self, socket: TcpSocketId) -> Result<&'a [u8], SocketError> {
         Ok(self.sockets.held_tcp(socket)?.connection().receiver().front())
     }
     /// Drops up to `bytes` from the front of what waits.
-    pub fn consume(
-        self,
-        socket: TcpSocketId,
-        bytes: usize,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<(), SocketError> {
-        self.take(socket, now, sink, |connection, env| connection.consume(bytes, env))
+    pub fn consume(&mut self, socket: TcpSocketId, bytes: usize) -> Result<(), SocketError> {
+        self.take(socket, |connection, env| connection.consume(bytes, env))
     }
     /// Copies bytes that arrived in order without taking them.
-    pub fn peek(self, socket: TcpSocketId, into: &mut [u8]) -> Result<usize, StreamError> {
+    pub fn peek(&self, socket: TcpSocketId, into: &mut [u8]) -> Result<usize, StreamError> {
         self.sockets.held_tcp(socket)?.connection().receiver().peek(into).map_err(StreamError::from)
     }
     /// Closes the sending side: queued data is still sent, then a FIN. The receiving side can still be read.
-    pub fn shutdown(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
-        let mut env = Environment::new(self.network, self.resources, now, sink);
+    pub fn shutdown(&mut self, socket: TcpSocketId) -> Result<(), SocketError> {
         let flow = self.sockets.held_tcp_mut(socket)?;
-        let outcome = flow.connection_mut().close(&mut env.tcp(socket.key()));
-        apply(self.sockets, socket, &outcome, &mut env);
+        let outcome = flow.connection_mut().close(&mut self.env.tcp(socket.key()));
+        apply(self.sockets, socket, &outcome, &mut self.env);
         Ok(())
     }
     /// Resets the connection. The socket is gone.
-    pub fn abort(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
-        let mut env = Environment::new(self.network, self.resources, now, sink);
+    pub fn abort(&mut self, socket: TcpSocketId) -> Result<(), SocketError> {
         self.sockets.held_tcp(socket)?;
-        abort_flow(self.sockets, socket, &mut env);
+        abort_flow(self.sockets, socket, &mut self.env);
         Ok(())
     }
     /// Forgets every fast-open cookie that other hosts gave, and which of them do not take data with a SYN.
-    pub fn forget_destinations(self) {
+    pub fn forget_destinations(&mut self) {
         self.sockets.listening_mut().fast_open().forget_destinations();
     }
     /// Changes the key of the fast-open cookies that are given away. Cookies of `previous` hold, too, and no others.
-    pub fn set_fast_open_keys(self, key: [u8; 16], previous: Option<[u8; 16]>) {
+    pub fn set_fast_open_keys(&mut self, key: [u8; 16], previous: Option<[u8; 16]>) {
         self.sockets.listening_mut().fast_open().set_keys(key, previous);
     }
 
     /// For tests of the whole host: moves the numbers of a connection on the wire; see
     /// [`inhost_tcp::Connection::renumber`]. Whether it did.
     #[doc(hidden)]
-    pub fn renumber(self, socket: TcpSocketId, send_by: u32, receive_by: u32) -> bool {
+    pub fn renumber(&mut self, socket: TcpSocketId, send_by: u32, receive_by: u32) -> bool {
         let flow = self.sockets.tcp_mut(socket);
         flow.is_some_and(|flow| flow.connection_mut().renumber(send_by, receive_by))
     }

@@ -9,8 +9,7 @@ use crate::socket::{DatagramInfo, Outgoing, SendDatagrams, SocketId, UdpSocketId
 use crate::sockets::Socket;
 use crate::udp::{LEAST_BYTES, MAX_GSO_DATAGRAMS, Udp};
 use alloc::boxed::Box;
-use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
-use inhost_event::Sink;
+use inhost_base::{Endpoint, IpAddr, LinkId};
 use inhost_ip::Unreachable;
 use inhost_wire::checksum::Sum;
 use inhost_wire::offload::segments;
@@ -24,29 +23,27 @@ impl UdpSockets<'_> {
     /// 0 for one that the host chooses, and on an any-address socket for every port. A tentative address can be bound;
     /// datagrams are sent and received when duplicate address detection has passed.
     // spec: RFC1122 4.1.3.5-2
-    pub fn bind(self, local: Endpoint, options: UdpOptions, now: Instant) -> Result<UdpSocketId, BindError> {
-        self.resources.tick(now);
-        self.sockets.make_room_for_datagrams(self.resources)?;
+    pub fn bind(&mut self, local: Endpoint, options: UdpOptions) -> Result<UdpSocketId, BindError> {
+        self.sockets.make_room_for_datagrams(self.env.resources())?;
         let Endpoint { address, port } = local;
         if !address.is_unspecified() && !options.any_address && !self.can_bind(address, options.broadcast) {
             return Err(BindError::NotOurs);
         }
         let port = match port {
             0 if options.any_address => 0,
-            0 => self.sockets.choose_bound_port(protocol::UDP, address, self.resources.random_mut())?,
+            0 => self.sockets.choose_bound_port(protocol::UDP, address, self.env.random())?,
             port => port,
         };
         let local = Endpoint { address, port };
-        let takes_group = address.is_multicast() || self.network.is_broadcast_somewhere(address);
-        let udp = Udp::new(local, options, takes_group, now);
+        let takes_group = address.is_multicast() || self.env.network().is_broadcast_somewhere(address);
+        let udp = Udp::new(local, options, takes_group, self.env.now());
         let SocketId(key) = self.sockets.bind(Socket::Udp(Box::new(udp)))?;
         Ok(UdpSocketId::of(key))
     }
 
     /// Connects a UDP socket: it sends to `remote`, receives only from there, and gets ICMP errors. Its source address
     /// is chosen now. A connected socket can be connected anew.
-    pub fn connect(self, socket: UdpSocketId, remote: Endpoint, now: Instant) -> Result<(), DatagramError> {
-        self.resources.tick(now);
+    pub fn connect(&mut self, socket: UdpSocketId, remote: Endpoint) -> Result<(), DatagramError> {
         let udp = self.sockets.held_udp(socket)?;
         let (bound, link) = (udp.bound(), udp.options().link);
         if udp.options().any_address {
@@ -56,7 +53,7 @@ impl UdpSockets<'_> {
             return Err(DatagramError::NoDestination);
         }
         let source = (!bound.address.is_unspecified()).then_some(bound.address);
-        let path = self.network.ip_mut().paths_mut().route(remote.address, source, link, now)?;
+        let path = self.env.route(remote.address, source, link)?;
         let local = Endpoint { address: path.source, port: bound.port };
         match self.sockets.connect_udp(socket, local, remote) {
             true => Ok(()),
@@ -67,14 +64,13 @@ impl UdpSockets<'_> {
     /// Sends one datagram: to `to`, or where the socket is connected; from `from`, where the socket's own end leaves
     /// that open. It is queued and leaves with the next [`crate::Stack::transmit`].
     pub fn send_to(
-        self,
+        &mut self,
         socket: UdpSocketId,
         bytes: &[u8],
         to: Option<Endpoint>,
         from: Option<Endpoint>,
-        now: Instant,
     ) -> Result<(), DatagramError> {
-        self.send_with(socket, bytes, &SendDatagrams { to, from, ..SendDatagrams::default() }, now)
+        self.send_with(socket, bytes, &SendDatagrams { to, from, ..SendDatagrams::default() })
     }
     /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
     /// [`MAX_GSO_DATAGRAMS`], 65,507 bytes in all, to where and from where [`UdpSockets::send_to`] would. They are queued
@@ -88,19 +84,18 @@ impl UdpSockets<'_> {
     /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
     /// those of [`UdpSockets::send_to`]. Nothing is sent then.
     pub fn send_gso(
-        self,
+        &mut self,
         socket: UdpSocketId,
         bytes: &[u8],
         segment_bytes: u16,
         to: Option<Endpoint>,
         from: Option<Endpoint>,
-        now: Instant,
     ) -> Result<(), DatagramError> {
         if segment_bytes == 0 && !bytes.is_empty() {
             return Err(DatagramError::TooLong);
         }
         let how = SendDatagrams { to, from, segment_bytes, ..SendDatagrams::default() };
-        self.send_with(socket, bytes, &how, now)
+        self.send_with(socket, bytes, &how)
     }
     /// Sends one datagram as [`UdpSockets::send_to`] does, or several as [`UdpSockets::send_gso`] does, with a
     /// congestion mark.
@@ -108,11 +103,10 @@ impl UdpSockets<'_> {
     /// # Errors
     /// As those.
     pub fn send_with(
-        self,
+        &mut self,
         socket: UdpSocketId,
         bytes: &[u8],
         how: &SendDatagrams,
-        now: Instant,
     ) -> Result<(), DatagramError> {
         let mut how = *how;
         if bytes.len() <= usize::from(how.segment_bytes) {
@@ -122,7 +116,6 @@ impl UdpSockets<'_> {
         {
             return Err(DatagramError::TooLong);
         }
-        self.resources.tick(now);
         let SendDatagrams { to, from, segment_bytes, .. } = how;
         let udp = self.sockets.held_udp_mut(socket)?;
         let options = udp.options();
@@ -135,9 +128,8 @@ impl UdpSockets<'_> {
         }
         let source = source_of(udp.local(), from, (options.any_address, udp.takes_group()))?;
         let address = (!source.address.is_unspecified()).then_some(source.address);
-        let path =
-            self.network.ip_mut().paths_mut().route(destination.address, address, options.link, now)?;
-        if !options.broadcast && self.network.ip().paths().is_broadcast(path.link, destination.address) {
+        let path = self.env.route(destination.address, address, options.link)?;
+        if !options.broadcast && self.env.paths().is_broadcast(path.link, destination.address) {
             return Err(DatagramError::Broadcast);
         }
         let is_whole = segment_bytes > 0 || (options.dont_fragment && !options.beyond_path_mtu);
@@ -150,19 +142,17 @@ impl UdpSockets<'_> {
         udp.await_room(bytes.len())?;
         let (source_port, ecn) = (source.port, how.ecn);
         let datagram = Outgoing { source_port, segment_bytes, ecn, ..Outgoing::to(path, destination) };
-        self.queue(socket, bytes, datagram, now)
+        self.queue(socket, bytes, datagram)
     }
     /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
     /// The socket is bound to its port at any address.
     pub fn send_unaddressed(
-        self,
+        &mut self,
         socket: UdpSocketId,
         bytes: &[u8],
         link: LinkId,
         port: u16,
-        now: Instant,
     ) -> Result<(), DatagramError> {
-        self.resources.tick(now);
         let udp = self.sockets.held_udp_mut(socket)?;
         if !udp.local().address.is_unspecified() || udp.local().port == 0 || port == 0 {
             return Err(DatagramError::NoDestination);
@@ -172,40 +162,26 @@ impl UdpSockets<'_> {
         }
         udp.await_room(bytes.len())?;
         let source_port = udp.local().port;
-        let path = self.network.ip().paths().route_unaddressed(link)?;
+        let path = self.env.paths().route_unaddressed(link)?;
         let destination = Endpoint { address: path.destination, port };
-        self.queue(socket, bytes, Outgoing { source_port, ..Outgoing::to(path, destination) }, now)
+        self.queue(socket, bytes, Outgoing { source_port, ..Outgoing::to(path, destination) })
     }
 
     /// Queues a datagram, or several for GSO.
-    fn queue(
-        self,
-        socket: UdpSocketId,
-        bytes: &[u8],
-        datagram: Outgoing,
-        now: Instant,
-    ) -> Result<(), DatagramError> {
-        let room_bytes = bytes.len().max(LEAST_BYTES);
-        self.sockets.queue_datagram(
-            socket.into(),
-            (room_bytes, datagram),
-            now,
-            self.resources,
-            |_, payload| {
-                payload.append(bytes);
-            },
-        )
+    fn queue(&mut self, socket: UdpSocketId, bytes: &[u8], datagram: Outgoing) -> Result<(), DatagramError> {
+        let datagram = (bytes.len().max(LEAST_BYTES), datagram);
+        self.sockets.queue_datagram(socket.into(), datagram, &mut self.env, |_, payload| {
+            payload.append(bytes);
+        })
     }
 
     /// Receives the next datagram: as much of it as `into` has room for, and its addresses.
     pub fn receive_from(
-        self,
+        &mut self,
         socket: UdpSocketId,
         into: &mut [u8],
-        now: Instant,
     ) -> Result<DatagramInfo, DatagramError> {
-        self.resources.tick(now);
-        self.sockets.held_udp_mut(socket)?.datagrams_mut().receive(into, self.resources.pool_mut())
+        self.sockets.held_udp_mut(socket)?.datagrams_mut().receive(into, self.env.pool())
     }
 
     /// The datagram that [`UdpSockets::receive_from`] gives next, which stays; `None` when there is none.
@@ -217,8 +193,7 @@ impl UdpSockets<'_> {
         self.sockets.held_udp(socket).map_or(0, Udp::dropped)
     }
     /// The error that waits to be reported, which counts as reported then.
-    pub fn take_error(self, socket: UdpSocketId, now: Instant) -> Result<Option<DatagramError>, SocketError> {
-        self.resources.tick(now);
+    pub fn take_error(&mut self, socket: UdpSocketId) -> Result<Option<DatagramError>, SocketError> {
         Ok(self.sockets.held_udp_mut(socket)?.datagrams_mut().take_error().err())
     }
 
@@ -229,29 +204,21 @@ impl UdpSockets<'_> {
     /// # Errors
     /// When there is no route back.
     // spec: RFC1122 4.1.3.1-1
-    pub fn refuse(
-        self,
-        from: Endpoint,
-        to: Endpoint,
-        why: Unreachable,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<(), DatagramError> {
-        self.resources.tick(now);
-        let path = self.network.ip_mut().paths_mut().route(from.address, Some(to.address), None, now)?;
+    pub fn refuse(&mut self, from: Endpoint, to: Endpoint, why: Unreachable) -> Result<(), DatagramError> {
+        let path = self.env.route(from.address, Some(to.address), None)?;
         let mut header = [0; udp::LENGTH];
         let ports = UdpHeader { source_port: from.port, destination_port: to.port };
         ports.emit(from.address, to.address, 0, Sum::of(&[]), &mut header);
         let quoted = quote::packet(from.address, to.address, protocol::UDP, &header);
-        let environment = &mut self.resources.for_ip(now, sink);
-        self.network.ip_mut().unreachable(path.link, why, &quoted, environment);
+        let (ip, mut environment) = self.env.ip();
+        ip.unreachable(path.link, why, &quoted, &mut environment);
         Ok(())
     }
 
     fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
         address.is_multicast()
-            || self.network.ip().paths().is_local_or_tentative(address)
-            || (broadcast && self.network.is_broadcast_somewhere(address))
+            || self.env.paths().is_local_or_tentative(address)
+            || (broadcast && self.env.network().is_broadcast_somewhere(address))
     }
 }
 

@@ -5,6 +5,6 @@ mod ports;
 mod share;
 
 pub(crate) use name::{ANY_ADDRESS, NOWHERE, Name, NameHash, binding, echo_binding, hash, unspecified_like};
+pub(crate) use ports::Identity;
 pub use ports::PortSelection;
-pub(crate) use ports::{Ephemeral, Identity};
 pub use share::{Share, Steer};

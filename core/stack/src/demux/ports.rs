@@ -1,6 +1,6 @@
 //! Unpredictable numbers: ephemeral ports, initial sequence numbers, timestamp offsets.
 
-use super::name::{Name, hash};
+use super::name::{NOWHERE, Name, hash};
 use super::share::Share;
 use inhost_base::{Endpoint, Instant, IpAddr, Random, Sequence, SipKey};
 
@@ -18,21 +18,10 @@ pub enum PortSelection {
     DoubleHash,
 }
 
-/// Which ephemeral ports a host chooses from, and how.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Ephemeral {
-    pub(crate) selection: PortSelection,
-    pub(crate) first: u16,
-    pub(crate) last: u16,
-    /// Where several stacks with the same addresses form one host.
-    pub(crate) share: Option<Share>,
-}
-
 /// Counters of algorithm 4.
 const COUNTERS: usize = 64;
 
-/// The secrets of a host and the counters beside them.
+/// The secrets of a host and the counters beside them, and which ephemeral ports it chooses from.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Identity {
@@ -40,6 +29,11 @@ pub(crate) struct Identity {
     port_key: SipKey,
     #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::array"))]
     counters: [u16; COUNTERS],
+    selection: PortSelection,
+    /// The first ephemeral port and the last.
+    range: (u16, u16),
+    /// Where several stacks with the same addresses form one host.
+    share: Option<Share>,
 }
 
 /// The keyed hash of a protocol and two ends.
@@ -48,10 +42,26 @@ fn hash_of(key: &SipKey, name: &Name) -> u64 {
 }
 
 impl Identity {
-    pub(crate) fn new(random: &mut Random) -> Identity {
+    /// New secrets of a host that chooses its ephemeral ports from `range`.
+    pub(crate) fn new(
+        selection: PortSelection,
+        range: (u16, u16),
+        share: Option<Share>,
+        random: &mut Random,
+    ) -> Identity {
         let mut counters = [0; COUNTERS];
         counters.fill_with(|| random.private_u32() as u16);
-        Identity { sequence_key: random.private_key(), port_key: random.private_key(), counters }
+        let (sequence_key, port_key) = (random.private_key(), random.private_key());
+        Identity { sequence_key, port_key, counters, selection, range, share }
+    }
+    /// Gives a fork secrets of its own.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn reseed(&mut self, random: &mut Random) {
+        *self = Identity::new(self.selection, self.range, self.share, random);
+    }
+    /// Whether the segments between two ends come to this stack, where several form one host.
+    pub(crate) fn shares(&self, name: &Name) -> bool {
+        self.share.is_none_or(|share| share.has(name.local, name.remote))
     }
     /// The initial sequence number of a connection that begins now, and the offset of its timestamp clock: a clock of
     /// 4 us plus a keyed hash of the two ends (RFC 6528 §3), and the other half of that hash. The same two ends get
@@ -64,21 +74,21 @@ impl Identity {
         let clock = (now.as_micros() / 4) as u32;
         (Sequence(clock.wrapping_add(hash as u32)), (hash >> 32) as u32)
     }
-    /// A port for which `free` holds, or `None` when none is. Tries each once at most.
+    /// A port for which `free` holds, or `None` when none is. Tries each once at most. A call has its address in `local`; a
+    /// socket that is bound has none, and RFC 5452 §9.2 asks of its port what RFC 6056 gives by its first algorithm.
     pub(crate) fn ephemeral_port(
         &mut self,
-        how: &Ephemeral,
         local: Option<IpAddr>,
         remote: Endpoint,
         random: &mut Random,
         mut free: impl FnMut(u16) -> bool,
     ) -> Option<u16> {
-        let Ephemeral { selection, first, last, share } = *how;
+        let (first, last) = self.range;
         let first = first.max(1);
         let count = u32::from(last.checked_sub(first)?) + 1;
+        let selection = if local.is_some() { self.selection } else { PortSelection::Random };
         // The port is the result, so the local endpoint is hashed without one.
-        let unspecified = IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED);
-        let local = Endpoint { address: local.unwrap_or(unspecified), port: 0 };
+        let local = local.map_or(NOWHERE, |address| Endpoint { address, port: 0 });
         // The two hashes of algorithm 4 are the halves of one.
         let hash = hash_of(&self.port_key, &Name { protocol: 0, local, remote });
         let offset = hash as u32;
@@ -97,7 +107,7 @@ impl Identity {
                 }
             };
             let port = first + (place % count) as u16;
-            if share.is_none_or(|share| share.is_ephemeral_here(port)) && free(port) {
+            if self.share.is_none_or(|share| share.is_ephemeral_here(port)) && free(port) {
                 return Some(port);
             }
         }
@@ -111,8 +121,8 @@ mod tests {
     use inhost_base::Ipv4Addr;
     use std::collections::HashSet;
 
-    fn choice(selection: PortSelection, (first, last): (u16, u16)) -> Ephemeral {
-        Ephemeral { selection, first, last, share: None }
+    fn identity(selection: PortSelection, range: (u16, u16), seed: u64) -> Identity {
+        Identity::new(selection, range, None, &mut Random::from_number(seed))
     }
     fn end(last: u8, port: u16) -> Endpoint {
         Endpoint::new(Ipv4Addr::new(10, 0, 0, last), port)
@@ -123,7 +133,7 @@ mod tests {
     // spec: RFC9293 SHLD-1
     #[test]
     fn initial_sequence_numbers_follow_the_clock_for_the_same_ends_and_nothing_else() {
-        let identity = Identity::new(&mut Random::from_number(1));
+        let identity = identity(PortSelection::default(), (1, 9), 1);
         let at = |local, remote, millis| {
             identity.initial_sequence(&Name::tcp(local, remote), Instant::from_millis(millis))
         };
@@ -133,7 +143,7 @@ mod tests {
         assert_eq!(offset, same_offset);
         let others: HashSet<u32> = (0..200).map(|port| at(end(1, port), end(2, 23), 0).0.0).collect();
         assert_eq!(others.len(), 200);
-        let stranger = Identity::new(&mut Random::from_number(2));
+        let stranger = super::tests::identity(PortSelection::default(), (1, 9), 2);
         assert_ne!(stranger.initial_sequence(&Name::tcp(end(1, 1000), end(2, 23)), Instant::ZERO).0, first);
     }
 
@@ -141,30 +151,29 @@ mod tests {
     fn every_selection_finds_the_last_free_port_and_stays_in_range() {
         let mut random = Random::from_number(4);
         for selection in [PortSelection::Random, PortSelection::Hash, PortSelection::DoubleHash] {
-            let mut identity = Identity::new(&mut random);
-            let mut choose = |free: &dyn Fn(u16) -> bool, range| {
-                identity.ephemeral_port(&choice(selection, range), None, end(2, 80), &mut random, free)
+            let mut choose = |identity: &mut Identity, free: &dyn Fn(u16) -> bool| {
+                identity.ephemeral_port(Some(end(1, 0).address), end(2, 80), &mut random, free)
             };
-            let mut taken = HashSet::new();
+            let (mut taken, mut hundred) = (HashSet::new(), identity(selection, (50_000, 50_099), 4));
             for _ in 0..100 {
-                let port = choose(&|port| !taken.contains(&port), (50_000, 50_099)).unwrap();
+                let port = choose(&mut hundred, &|port| !taken.contains(&port)).unwrap();
                 assert!((50_000..50_100).contains(&port) && taken.insert(port), "{selection:?}");
             }
-            assert_eq!(choose(&|port| !taken.contains(&port), (50_000, 50_099)), None);
-            assert_eq!(choose(&|_| true, (65_535, 65_535)), Some(65_535));
-            assert_eq!(choose(&|_| true, (9, 8)), None);
+            assert_eq!(choose(&mut hundred, &|port| !taken.contains(&port)), None);
+            assert_eq!(choose(&mut identity(selection, (65_535, 65_535), 4), &|_| true), Some(65_535));
+            assert_eq!(choose(&mut identity(selection, (9, 8), 4), &|_| true), None);
         }
     }
 
     #[test]
     fn hashed_ports_step_for_one_remote_and_start_elsewhere_for_another() {
         let mut random = Random::from_number(5);
-        let mut identity = Identity::new(&mut random);
+        let mut identity = identity(PortSelection::Hash, (49_152, 65_535), 5);
         let mut starts = HashSet::new();
         for last in 0..50 {
             let mut choose = || {
-                let how = choice(PortSelection::Hash, (49_152, 65_535));
-                identity.ephemeral_port(&how, None, end(last, 80), &mut random, |_| true).unwrap()
+                let local = Some(end(1, 0).address);
+                identity.ephemeral_port(local, end(last, 80), &mut random, |_| true).unwrap()
             };
             let (a, b) = (choose(), choose());
             assert!(b == a.wrapping_add(1) || b == 49_152);

@@ -4,7 +4,7 @@
 use crate::environment::Environment;
 use crate::flows::handshake::IncomingSyn;
 use crate::flows::segment::flow_input;
-use crate::listen::{Caller, Terms};
+use crate::listen::Terms;
 use crate::output::Reply;
 use crate::socket::TcpSocketId;
 use crate::sockets::Sockets;
@@ -57,15 +57,15 @@ impl IncomingSyn<'_> {
             }
         }
         let mss = header.options.mss.unwrap_or(open.default_mss);
-        let caller = Caller { name: *self.name, sequence: header.sequence };
-        let cookie = sockets.listening().cookies().make(caller, mss, terms, now).ok_or(Drop::QueueFull)?;
+        let cookies = sockets.listening().cookies();
+        let cookie = cookies.make(self.name, header.sequence, mss, terms, now).ok_or(Drop::QueueFull)?;
         // RFC 9293 §3.10.7.4: who follows a connection in TIME-WAIT begins beyond its numbers. A cookie cannot choose.
         if self.least_sequence.is_some_and(|least| cookie.precedes(least)) {
             return Err(Drop::QueueFull);
         }
         answer.sequence = cookie;
         (answer.source_port, answer.destination_port) = (self.name.local.port, self.name.remote.port);
-        if !env.network_mut().replies_mut().push(Reply { path, header: answer }) {
+        if !env.network_mut().links_mut().push_reply(Reply { path, header: answer }) {
             return Err(Drop::QueueFull);
         }
         env.counters().cookies_sent += 1;
@@ -100,16 +100,15 @@ impl IncomingSyn<'_> {
         if header.flags.intersects(Flags::SYN | Flags::RST) || !header.flags.ack() {
             return None;
         }
-        let config = held.tcp().clone();
+        let config = held.inherited().tcp.clone();
         let (_, timestamp_offset) = sockets.initial_sequence(self.name, now);
         let stamp = (now.as_millis() as u32).wrapping_add(timestamp_offset);
         let terms = match header.options.timestamps {
             Some((_, echo)) => Some(Terms::of_echo(echo, stamp)?),
             None => None,
         };
-        let caller = Caller { name: *self.name, sequence: header.sequence.back(1) };
-        let cookie = header.acknowledgment.back(1);
-        let Some(mss) = sockets.listening().cookies().check(caller, cookie, terms, now) else {
+        let (sequence, cookie) = (header.sequence.back(1), header.acknowledgment.back(1));
+        let Some(mss) = sockets.listening().cookies().check(self.name, sequence, cookie, terms, now) else {
             env.counters().cookies_refused += 1;
             // A caller that echoes our recent timestamp was answered a moment ago. Its first ACK was lost, and it will
             // retransmit, so it gets no reset.
@@ -121,11 +120,7 @@ impl IncomingSyn<'_> {
         }
         let syn = syn_of(header, mss, terms);
         let connected = self.connect_by_cookie(sockets, &syn, &config, env);
-        let key = match connected {
-            Ok(key) => key,
-            Err(why) => return Some(Err(why)),
-        };
-        Some(flow_input(sockets, key, header, packet, self.datagram.ecn, env))
+        Some(connected.and_then(|key| flow_input(sockets, key, header, packet, self.datagram.ecn, env)))
     }
     /// A connection as if `syn` had come in and been answered.
     fn connect_by_cookie(

@@ -70,7 +70,7 @@ impl IncomingSyn<'_> {
         env: &mut Environment<'_>,
     ) -> Result<(), Drop> {
         let Some(held) = sockets.listener(self.listener) else { return Err(Drop::NoSocket) };
-        let (hold, config) = (held.options().hold_syn, held.tcp().clone());
+        let (hold, config) = (held.options().hold_syn, held.inherited().tcp.clone());
         let cookies = if hold { SynCookies::Off } else { held.options().syn_cookies };
         // A full accept queue admits no SYN, with or without state.
         if sockets.is_backlog_full(self.listener) {
@@ -162,7 +162,7 @@ impl IncomingSyn<'_> {
         let Name { local, remote, .. } = self.name;
         let flags = flags.union(TcpSocketFlags::UNCLAIMED).union(TcpSocketFlags::BOUND);
         let flow = TcpSocket::new(connection, path, local.port, remote.port, Some(self.listener), flags);
-        let key = sockets.add_flow(flow, self.name_hash, env.pool()).ok_or(Drop::QueueFull)?;
+        let key = sockets.add_flow(flow, self.name_hash).ok_or(Drop::QueueFull)?;
         env.counters().connections_accepted += 1;
         sockets.inherit(key, self.listener);
         Ok(key)

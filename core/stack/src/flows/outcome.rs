@@ -69,7 +69,7 @@ fn tell(sockets: &mut Sockets, key: TcpSocketId, changes: Changes, env: &mut Env
         if changes.intersects(Changes::WRITABLE) {
             sockets.schedule_mut().has_room(key.place());
         }
-        sockets.notify_tcp(key);
+        sockets.notify(key.into());
     }
     if changes.intersects(Changes::CLOSED) {
         finished(sockets, key, env.now(), env.resources());

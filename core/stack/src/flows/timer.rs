@@ -38,7 +38,7 @@ fn optional_expired(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environme
     if env.now() < sockets.optional().until(key) {
         return false;
     }
-    sockets.set_until(key, None);
+    sockets.times_mut(key).until = None;
     let Some(flow) = sockets.tcp(key) else { return true };
     let undelivered = matches!(
         flow.connection().state(),

@@ -3,13 +3,12 @@
 
 use crate::demux::Name;
 use crate::flows::{IncomingSyn, apply, flow_segment};
-use crate::input::fast::is_good;
 use crate::input::{Reception, count_frame, name_of};
 use crate::socket::{AnySocketId, ListenerId, TcpSocketId};
 use crate::sockets::Target;
 use crate::tcp::{TcpSocketFlags, can_talk};
 use inhost_base::LinkId;
-use inhost_buf::{Checksum, Packet};
+use inhost_buf::Packet;
 use inhost_ip::Datagram;
 use inhost_wire::packet::TcpPacket;
 use inhost_wire::protocol;
@@ -24,22 +23,18 @@ impl Reception<'_> {
         let Some(at) = self.env.network().ip().plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(direct) = TcpPacket::of(bytes) else { return false };
-        let is_good = packet.checksum() != Checksum::Unknown
-            || match self.env.marks_layers() {
-                false => direct.ip.checksum_ok(bytes),
-                true => is_good(direct.ip, bytes, self.env.sink()),
-            };
-        if !is_good {
+        let ip = direct.ip;
+        if !self.env.is_good(packet.checksum(), move || ip.checksum_ok(bytes)) {
             return false;
         }
         let (from, to) = (at + direct.header_bytes(), at + direct.ip.total_bytes());
         let flags = direct.tcp.flags();
         let whose = whose.unwrap_or_else(|| {
             let (from, to) = (direct.tcp.source_port(), direct.tcp.destination_port());
-            self.sockets.whose(self.sockets.last_flow(), &direct.ip, from, to)
+            self.sockets.whose(&direct.ip, from, to)
         });
         match whose {
-            Target::Connection(key) => {
+            Ok(key) => {
                 // A SYN may mean that a connection in TIME-WAIT is to give way.
                 if !self.is_known(key) || flags & (Flags::SYN | Flags::ACK) == Flags::SYN {
                     return false;
@@ -47,13 +42,12 @@ impl Reception<'_> {
                 let (header, ecn) = (direct.tcp.header(), direct.ip.ecn());
                 self.env.network_mut().ip_mut().count_delivered(link, 1);
                 self.arrived(packet, from, to);
-                self.sockets.remember_last_flow(key);
                 match flow_segment(self.sockets, key, &header, packet, ecn, &mut self.env) {
                     Ok(outcome) => apply(self.sockets, key, &outcome, &mut self.env),
                     Err(why) => self.env.drop_frame(link, why),
                 }
             }
-            Target::None(name_hash) => {
+            Err(name_hash) => {
                 if flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN) != Flags::SYN {
                     return false;
                 }

@@ -6,9 +6,9 @@ use crate::flows::apply_changes;
 use crate::input::{Reception, count_frame};
 use crate::sockets::Target;
 use crate::tcp::TcpSocketFlags;
-use inhost_buf::{Checksum, Packet};
-use inhost_event::{Layer, Mask, Sink};
-use inhost_wire::packet::{IpFront, NextSegment, PlainPacket};
+use inhost_buf::Packet;
+use inhost_event::Mask;
+use inhost_wire::packet::{NextSegment, PlainPacket};
 
 impl Reception<'_> {
     /// GRO: takes a frame if it is the next segment of the merged connection. False leaves the packet as it was.
@@ -21,11 +21,7 @@ impl Reception<'_> {
         let ordinary = next.is_next(bytes)
             && !self.env.pool().is_under_pressure()
             && flow.connection().receiver().has_room_for(end - from)
-            && (packet.checksum() != Checksum::Unknown
-                || match self.env.marks_layers() {
-                    false => next.checksum_ok(bytes),
-                    true => next_is_good(next, bytes, self.env.sink()),
-                });
+            && self.env.is_good(packet.checksum(), || next.checksum_ok(bytes));
         if !ordinary {
             return false;
         }
@@ -55,10 +51,8 @@ impl Reception<'_> {
         if !is_complete(&plain, bytes, pieces) {
             return Err(None);
         }
-        let hint = self.merge.key.or(self.sockets.last_flow());
-        let whose = self.sockets.whose(hint, &plain.ip, plain.source_port, plain.destination_port);
-        let Target::Connection(key) = whose else { return Err(Some(whose)) };
-        self.sockets.remember_last_flow(key);
+        let whose = self.sockets.whose(&plain.ip, plain.source_port, plain.destination_port);
+        let Ok(key) = whose else { return Err(Some(whose)) };
         if self.merge.key.is_some_and(|last| last != key) {
             self.apply_predicted();
         }
@@ -69,11 +63,7 @@ impl Reception<'_> {
             && flow.link() == link
             && !self.env.pool().is_under_pressure()
             && flow.connection().is_predicted(&plain.header, plain.payload_bytes())
-            && (packet.checksum() != Checksum::Unknown
-                || match self.env.marks_layers() {
-                    false => plain.ip.checksum_ok(bytes),
-                    true => is_good(plain.ip, bytes, self.env.sink()),
-                });
+            && self.env.is_good(packet.checksum(), move || plain.ip.checksum_ok(bytes));
         if !ordinary {
             return Err(Some(whose));
         }
@@ -124,20 +114,6 @@ impl Reception<'_> {
         flow.connection_mut().update(&mut self.env.tcp(key.key()));
         apply_changes(self.sockets, key, changes, &mut self.env);
     }
-}
-
-/// Whether the checksum of the next segment is right, for a sink that is told the layers. A function of its own, so that what
-/// it takes stays in registers where nothing is told.
-#[cold]
-#[inline(never)]
-fn next_is_good(next: &NextSegment, bytes: &[u8], sink: &mut dyn Sink) -> bool {
-    sink.within(true, Layer::Checksum, |_| next.checksum_ok(bytes))
-}
-/// The same for any segment.
-#[cold]
-#[inline(never)]
-pub(super) fn is_good(ip: IpFront<'_>, bytes: &[u8], sink: &mut dyn Sink) -> bool {
-    sink.within(true, Layer::Checksum, |_| ip.checksum_ok(bytes))
 }
 
 /// Bytes of a frame.

@@ -2,6 +2,7 @@
 
 use crate::demux::Name;
 use crate::input::{Reception, count_frame};
+use crate::socket::AnySocketId;
 use crate::sockets::Socket;
 use inhost_base::{Endpoint, LinkId};
 use inhost_buf::Packet;
@@ -72,16 +73,26 @@ impl Reception<'_> {
     // spec: RFC9293 MUST-54
     // spec: RFC1122 3.2.2.1-3
     fn network_error(&mut self, error: &TransportError) {
-        if self.probe_error(error) {
-            return;
-        }
-        let done = match error.quoted.protocol {
-            protocol::TCP => self.tcp_error(error, &quoted_name(&error.quoted)),
-            protocol::UDP => self.udp_error(error, &quoted_name(&error.quoted)),
-            protocol::ICMPV4 | protocol::ICMPV6 => self.echo_error(error),
-            _ => Err(Drop::UnknownProtocol),
-        };
+        let done = self.find_quoted(error.link, &error.quoted).and_then(|found| match found {
+            AnySocketId::Tcp(key) => self.tcp_error(error, key),
+            AnySocketId::Udp(key) => self.udp_error(error, key),
+            AnySocketId::Echo(key) => self.echo_error(error, key),
+            AnySocketId::Probe(key) => self.probe_error(error, key),
+            AnySocketId::Listener(_) => Err(Drop::NoSocket),
+        });
         self.drop(error.link, done);
+    }
+    /// The socket that may have sent what is quoted.
+    fn find_quoted(&mut self, link: LinkId, quoted: &Quoted) -> Result<AnySocketId, Drop> {
+        let name = quoted_name(quoted);
+        let found = match quoted.protocol {
+            protocol::ICMPV4 | protocol::ICMPV6 => self.sockets.find_echo(quoted.source_port),
+            protocol::TCP => self.sockets.find_tcp(&name).map(AnySocketId::Tcp),
+            protocol::UDP => self.sockets.find_connected_udp(&name).map(AnySocketId::Udp),
+            _ => return Err(Drop::UnknownProtocol),
+        };
+        let found = found.or_else(|| self.sockets.find_binding(self.env.paths(), link, &name));
+        found.ok_or(Drop::NoSocket)
     }
 
     /// Accepts a redirect if it quotes a packet that was sent recently: a router sends a redirect at once.
@@ -98,22 +109,14 @@ impl Reception<'_> {
     /// Whether a packet like the quoted one has left within the last seconds.
     fn was_sent_recently(&mut self, link: LinkId, quoted: &Quoted) -> bool {
         let now = self.env.now();
-        let name = quoted_name(quoted);
-        let sockets = &mut *self.sockets;
-        let found = match quoted.protocol {
-            protocol::ICMPV4 | protocol::ICMPV6 => sockets.find_echo(quoted.source_port).map(Into::into),
-            protocol::TCP => sockets.find_tcp(&name).map(Into::into),
-            protocol::UDP => sockets.find_connected_udp(&name).map(Into::into),
-            _ => None,
-        };
-        let paths = self.env.paths();
-        let found = found.or_else(|| sockets.find_binding(paths, link, &name).map(Into::into));
-        match found.and_then(|found| sockets.any(found)) {
+        let remote = quoted_name(quoted).remote;
+        let found = self.find_quoted(link, quoted);
+        match found.ok().and_then(|found| self.sockets.any(found.into())) {
             Some(Socket::Tcp(flow)) => quoted
                 .tcp_sequence
                 .is_some_and(|sequence| flow.connection().sender().was_sent_lately(sequence)),
             Some(Socket::Probe(prober)) => prober.has_sent_recently(quoted, now),
-            Some(socket) => socket.datagrams().is_some_and(|sent| sent.recent().has_recent(name.remote, now)),
+            Some(socket) => socket.datagrams().is_some_and(|sent| sent.recent().has_recent(remote, now)),
             None => false,
         }
     }

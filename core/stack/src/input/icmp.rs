@@ -5,13 +5,13 @@ use crate::error::DatagramError;
 use crate::icmp::{ProbeAnswer, ProbeNews};
 use crate::input::Reception;
 use crate::input::frame::quoted_name;
-use crate::socket::{AnySocketId, DatagramInfo, ProbeSocketId};
+use crate::socket::{AnySocketId, DatagramInfo, EchoSocketId, ProbeSocketId};
 use inhost_base::{Endpoint, LinkId};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_ip::{EchoReply, TransportError};
 use inhost_tcp::Header;
-use inhost_wire::{Ecn, protocol};
+use inhost_wire::Ecn;
 
 impl Reception<'_> {
     /// Takes the answer to an echo request.
@@ -38,10 +38,7 @@ impl Reception<'_> {
         }
     }
     /// Takes an error about an echo request. A quoted request has its identifier in place of ports.
-    pub(super) fn echo_error(&mut self, error: &TransportError) -> Result<(), Drop> {
-        let Some(AnySocketId::Echo(key)) = self.sockets.find_echo(error.quoted.source_port) else {
-            return Err(Drop::NoSocket);
-        };
+    pub(super) fn echo_error(&mut self, error: &TransportError, key: EchoSocketId) -> Result<(), Drop> {
         let Some(echo) = self.sockets.echo_mut(key) else { return Err(Drop::NoSocket) };
         let request = quoted_name(&error.quoted).remote;
         if !echo.datagrams().recent().has(request, self.env.now()) {
@@ -76,18 +73,13 @@ impl Reception<'_> {
             self.probe_answered(id, ProbeAnswer { number, to, from, news });
         }
     }
-    /// Takes an error about a probe; false when it is about none.
-    pub(super) fn probe_error(&mut self, error: &TransportError) -> bool {
+    /// Takes an error about a probe.
+    pub(super) fn probe_error(&mut self, error: &TransportError, key: ProbeSocketId) -> Result<(), Drop> {
         let quoted = &error.quoted;
-        let found = match quoted.protocol {
-            protocol::ICMPV4 | protocol::ICMPV6 => self.sockets.find_echo(quoted.source_port),
-            _ => self.sockets.find_binding(self.env.paths(), error.link, &quoted_name(quoted)),
-        };
-        let Some(AnySocketId::Probe(key)) = found else { return false };
-        let Some(prober) = self.sockets.probe(key) else { return false };
-        let Some(number) = prober.sent_number(quoted, self.env.now()) else { return false };
+        let prober = self.sockets.probe(key).ok_or(Drop::NoSocket)?;
+        let number = prober.sent_number(quoted, self.env.now()).ok_or(Drop::NoSocket)?;
         let news = ProbeNews::Error { kind: error.kind, mtu_bytes: error.mtu_bytes };
         self.probe_answered(key, ProbeAnswer { number, to: quoted.destination, from: error.reporter, news });
-        true
+        Ok(())
     }
 }

@@ -1,13 +1,11 @@
 //! TCP segments on the slow path, and ICMP errors about segments.
 
-use crate::demux::Name;
 use crate::flows::{IncomingSyn, apply, flow_input, yield_time_wait};
 use crate::input::{Reception, name_of};
 use crate::socket::{AnySocketId, TcpSocketId};
-use crate::sockets::Target;
 use crate::tcp::{TcpSocket, TcpSocketFlags, can_talk, segment_limit};
 use inhost_buf::Packet;
-use inhost_event::{Drop, Layer};
+use inhost_event::Drop;
 use inhost_ip::{Datagram, ErrorKind, TransportError};
 use inhost_tcp::{ConnectionError, NetworkError, ResetReply, SoftError};
 use inhost_wire::tcp::{Segment, TcpView};
@@ -25,13 +23,9 @@ impl Reception<'_> {
         }
         let view = TcpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
         // spec: RFC9293 MUST-3
-        if !packet.checksum().is_good() {
-            self.env.begin_layer(Layer::Checksum);
-            let is_good = view.checksum_ok(datagram.source, datagram.destination);
-            self.env.end_layer();
-            if !is_good {
-                return Err(Drop::Checksum);
-            }
+        let check = || view.checksum_ok(datagram.source, datagram.destination);
+        if !self.env.is_good(packet.checksum(), check) {
+            return Err(Drop::Checksum);
         }
         let header = Segment::parse(&view).header();
         let header_bytes = view.header_length();
@@ -42,17 +36,12 @@ impl Reception<'_> {
         packet.trim_front(header_bytes);
 
         let is_it = |flow: &TcpSocket| flow.name() == name;
-        let whose = self.sockets.find_segment(self.sockets.last_flow(), is_it, || name);
-        let (mut least_sequence, mut name_hash) = (None, None);
-        match whose {
-            Target::None(hash) => name_hash = Some(hash),
-            Target::Connection(key) => {
-                self.sockets.remember_last_flow(key);
-                let call = (&header, datagram.link);
-                least_sequence = yield_time_wait(self.sockets, key, call, &mut self.env);
-                if least_sequence.is_none() {
-                    return flow_input(self.sockets, key, &header, packet, datagram.ecn, &mut self.env);
-                }
+        let whose = self.sockets.find_segment(is_it, || name);
+        let mut least_sequence = None;
+        if let Ok(key) = whose {
+            least_sequence = yield_time_wait(self.sockets, key, (&header, datagram.link), &mut self.env);
+            if least_sequence.is_none() {
+                return flow_input(self.sockets, key, &header, packet, datagram.ecn, &mut self.env);
             }
         }
         match self.sockets.find_binding(self.env.paths(), datagram.link, &name) {
@@ -63,7 +52,7 @@ impl Reception<'_> {
                     header: &header,
                     datagram,
                     least_sequence,
-                    name_hash,
+                    name_hash: whose.err(),
                 };
                 call.input(self.sockets, packet, &mut self.env)
             }
@@ -81,8 +70,7 @@ impl Reception<'_> {
         }
     }
     /// Takes an ICMP error about a segment.
-    pub(super) fn tcp_error(&mut self, error: &TransportError, name: &Name) -> Result<(), Drop> {
-        let key = self.sockets.find_tcp(name).ok_or(Drop::NoSocket)?;
+    pub(super) fn tcp_error(&mut self, error: &TransportError, key: TcpSocketId) -> Result<(), Drop> {
         let sequence = error.quoted.tcp_sequence.ok_or(Drop::Malformed)?;
         let flow = self.sockets.tcp(key).ok_or(Drop::NotCredible)?;
         // Routers fragment such a flow's packets, so that none is too big for them.
@@ -129,8 +117,7 @@ impl Reception<'_> {
     fn new_segment_limit(&mut self, key: TcpSocketId) -> Option<u16> {
         let flow = self.sockets.tcp_mut(key)?;
         let (remote, local, link) = (flow.remote().address, flow.local().address, flow.bound_link());
-        let now = self.env.now();
-        let path = self.env.paths_mut().route(remote, Some(local), link, now).ok()?;
+        let path = self.env.route(remote, Some(local), link).ok()?;
         flow.set_path(&path);
         Some(segment_limit(&path))
     }

@@ -2,6 +2,7 @@
 
 use crate::demux::Name;
 use crate::error::DatagramError;
+use crate::input::frame::quoted_name;
 use crate::input::{Reception, name_of};
 use crate::socket::{AnySocketId, DatagramInfo, UdpSocketId};
 use crate::tcp::can_talk;
@@ -80,16 +81,10 @@ impl Reception<'_> {
         if let Some(key) = self.sockets.find_connected_udp(name) {
             return Some(key);
         }
-        let key = self.find_bound(link, name)?;
+        let found = self.sockets.find_binding(self.env.paths(), link, name);
+        let Some(AnySocketId::Udp(key)) = found else { return None };
         // A connected socket receives only from its peer.
         self.sockets.udp(key).is_some_and(|udp| udp.remote().is_none()).then_some(key)
-    }
-    /// The UDP socket that is bound to the local end of `name`.
-    fn find_bound(&mut self, link: LinkId, name: &Name) -> Option<UdpSocketId> {
-        match self.sockets.find_binding(self.env.paths(), link, name)? {
-            AnySocketId::Udp(id) => Some(id),
-            _ => None,
-        }
     }
     fn deliver(&mut self, key: UdpSocketId, packet: &mut Packet, info: DatagramInfo) -> Result<(), Drop> {
         let share = self.share_bytes();
@@ -105,12 +100,8 @@ impl Reception<'_> {
         is_short.then(|| self.env.resources().memory().share_bytes(self.sockets.connections()))
     }
     /// Takes an ICMP error about a datagram.
-    pub(super) fn udp_error(&mut self, error: &TransportError, name: &Name) -> Result<(), Drop> {
-        let remote = name.remote;
-        let key = match self.sockets.find_connected_udp(name) {
-            Some(key) => key,
-            None => self.find_bound(error.link, name).ok_or(Drop::NoSocket)?,
-        };
+    pub(super) fn udp_error(&mut self, error: &TransportError, key: UdpSocketId) -> Result<(), Drop> {
+        let remote = quoted_name(&error.quoted).remote;
         let Some(udp) = self.sockets.udp(key) else { return Err(Drop::NoSocket) };
         let now = self.env.now();
         let packet_bytes = error.quoted.packet_length;

@@ -51,13 +51,6 @@ impl Terms {
     }
 }
 
-/// The ends of a call, and the number of its SYN.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Caller {
-    pub(crate) name: Name,
-    pub(crate) sequence: Sequence,
-}
-
 /// Makes cookies and knows them again. Its cost is one keyed hash to make, and two at most to check.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -69,40 +62,41 @@ impl Cookies {
     pub(crate) fn new(random: &mut Random) -> Cookies {
         Cookies { key: random.private_key() }
     }
-    /// The initial sequence number that says all about this call, `None` for callers that take next to nothing.
+    /// The initial sequence number that says all about a call whose SYN has the number `sequence`, `None` for callers that
+    /// take next to nothing.
     pub(crate) fn make(
         &self,
-        caller: Caller,
+        name: &Name,
+        sequence: Sequence,
         mss: u16,
         terms: Option<Terms>,
         now: Instant,
     ) -> Option<Sequence> {
         let index = SIZES.iter().rposition(|&size| size <= mss)? as u32;
-        Some(Sequence(self.tag(caller, terms, count(now)) ^ index))
+        Some(Sequence(self.tag(name, sequence, terms, count(now)) ^ index))
     }
     /// The size that the caller takes, if the number that it acknowledges is one that we made, and lately.
     pub(crate) fn check(
         &self,
-        caller: Caller,
+        name: &Name,
+        sequence: Sequence,
         cookie: Sequence,
         terms: Option<Terms>,
         now: Instant,
     ) -> Option<u16> {
         let count = count(now);
         // All but the lowest bits are compared, and those hide the size.
-        [count, count.wrapping_sub(1)]
-            .into_iter()
-            .find_map(|count| SIZES.get((self.tag(caller, terms, count) ^ cookie.0) as usize).copied())
+        let size = |count| self.tag(name, sequence, terms, count) ^ cookie.0;
+        [count, count.wrapping_sub(1)].into_iter().find_map(|count| SIZES.get(size(count) as usize).copied())
     }
     /// The keyed hash in a cookie.
-    fn tag(&self, caller: Caller, terms: Option<Terms>, count: u32) -> u32 {
-        let Caller { name, sequence } = caller;
+    fn tag(&self, name: &Name, sequence: Sequence, terms: Option<Terms>, count: u32) -> u32 {
         let call = u64::from(sequence.0) << 32 | u64::from(count);
         // Terms that were never given do not come back.
         let terms = terms.map_or(u64::MAX, |terms| terms.bits().into());
         let short = |[ends, ports]: [u64; 2]| self.key.secret_words([ends, ports, call, terms]);
         let long = |[a, b, c, d, ports]: [u64; 5]| self.key.secret_words([a, b, c, d, ports, call, terms]);
-        hash(&name, short, long) as u32
+        hash(name, short, long) as u32
     }
 }
 
@@ -117,9 +111,12 @@ mod tests {
 
     const TERMS: Terms = Terms { scale: Some(7), sack: true, ecn: false };
 
-    fn caller(port: u16) -> Caller {
+    /// The number of the SYN.
+    const SYN: Sequence = Sequence(77);
+
+    fn caller(port: u16) -> Name {
         let end = |last, port| Endpoint::new(Ipv4Addr::new(10, 0, 0, last), port);
-        Caller { name: Name::tcp(end(1, 80), end(2, port)), sequence: Sequence(77) }
+        Name::tcp(end(1, 80), end(2, port))
     }
 
     #[test]
@@ -127,30 +124,30 @@ mod tests {
         let cookies = Cookies::new(&mut Random::from_number(1));
         for (mss, kept) in [(216, 216), (535, 216), (536, 536), (1460, 1460), (1461, 1460), (65_495, 8960)] {
             let at = |millis| Instant::from_millis(1_000_000 + millis);
-            let cookie = cookies.make(caller(5), mss, Some(TERMS), at(0)).unwrap();
-            let check = |millis| cookies.check(caller(5), cookie, Some(TERMS), at(millis));
+            let cookie = cookies.make(&caller(5), SYN, mss, Some(TERMS), at(0)).unwrap();
+            let check = |millis| cookies.check(&caller(5), SYN, cookie, Some(TERMS), at(millis));
             assert_eq!((check(0), check(COUNT_MS)), (Some(kept), Some(kept)));
             assert_eq!(check(u64::from(LIFE_MS) + 1), None);
         }
-        assert_eq!(cookies.make(caller(5), 215, None, Instant::ZERO), None);
+        assert_eq!(cookies.make(&caller(5), SYN, 215, None, Instant::ZERO), None);
     }
 
     #[test]
     fn nothing_about_a_call_can_be_changed() {
         let cookies = Cookies::new(&mut Random::from_number(2));
         let now = Instant::from_millis(5);
-        let cookie = cookies.make(caller(5), 1460, Some(TERMS), now).unwrap();
+        let cookie = cookies.make(&caller(5), SYN, 1460, Some(TERMS), now).unwrap();
         let other = Terms { ecn: true, ..TERMS };
-        assert_eq!(cookies.check(caller(6), cookie, Some(TERMS), now), None);
-        assert_eq!(cookies.check(caller(5), cookie, Some(other), now), None);
-        assert_eq!(cookies.check(caller(5), cookie, None, now), None);
-        let moved = Caller { sequence: Sequence(78), ..caller(5) };
-        assert_eq!(cookies.check(moved, cookie, Some(TERMS), now), None);
+        assert_eq!(cookies.check(&caller(6), SYN, cookie, Some(TERMS), now), None);
+        assert_eq!(cookies.check(&caller(5), SYN, cookie, Some(other), now), None);
+        assert_eq!(cookies.check(&caller(5), SYN, cookie, None, now), None);
+        assert_eq!(cookies.check(&caller(5), Sequence(78), cookie, Some(TERMS), now), None);
         let other = Cookies::new(&mut Random::from_number(3));
-        assert_eq!(other.check(caller(5), cookie, Some(TERMS), now), None);
+        assert_eq!(other.check(&caller(5), SYN, cookie, Some(TERMS), now), None);
         // One guess in 2^28 fits: two counts, and 29 bits that are compared.
-        let fitting = (0..1 << 20)
-            .filter(|&guess| cookies.check(caller(5), Sequence(guess << 12), Some(TERMS), now).is_some());
+        let fitting = (0..1 << 20).filter(|&guess| {
+            cookies.check(&caller(5), SYN, Sequence(guess << 12), Some(TERMS), now).is_some()
+        });
         assert!(fitting.count() <= 1);
     }
 

@@ -1,13 +1,11 @@
 //! TCP Fast Open (RFC 7413): cookies granted, cookies received, and paths on which it does not work.
 
 use crate::demux::Name;
-use crate::environment::Environment;
-use crate::listen::listener::Listener;
 use crate::options::FastOpenConfig;
 use crate::tcp::TcpSocket;
 use alloc::collections::BTreeMap;
 use inhost_base::{Duration, Instant, IpAddr, Random, SipKey};
-use inhost_tcp::{ConnectionError, FastOpenAnswer, FastOpenState, Header, Open};
+use inhost_tcp::{ConnectionError, FastOpenAnswer, FastOpenState, Open};
 use inhost_wire::tcp::FastOpenCookie;
 
 /// After so many SYNs with the option that had to be sent again a destination is called without it for a while.
@@ -119,38 +117,18 @@ impl FastOpen {
         self.destinations.entry(remote).or_insert(Destination::unknown(now))
     }
 
-    /// Decides about the Fast Open option and the data of a SYN.
-    // RFC 7413 §4.1.2, §4.2.2
-    pub(crate) fn decide(
+    /// Whether the cookie of a caller holds, and the current one for it.
+    pub(crate) fn judge(
         &mut self,
-        held: &mut Listener,
-        syn: &Header,
+        cookie: &FastOpenCookie,
         name: &Name,
-        has_data: bool,
-        env: &mut Environment<'_>,
-    ) -> Verdict {
-        let now = env.now();
-        let options = held.options();
-        if options.fast_open_queue == 0 || options.hold_syn {
-            return Verdict::default();
-        }
-        let without_cookie =
-            options.fast_open_without_cookie && (has_data || syn.options.fast_open.is_some());
-        let (mut accepts, mut grants) = (without_cookie, None);
-        if let Some(cookie) = syn.options.fast_open.filter(|_| !without_cookie) {
-            self.rotate(env.resources().random_mut(), now);
-            let current = cookie_for(&self.key, name);
-            let holds_old = self.previous.is_some_and(|key| cookie == cookie_for(&key, name));
-            accepts = cookie == current || holds_old;
-            grants = (cookie != current).then_some((current, syn.options.fast_open_experimental));
-        }
-        if accepts && !held.begin_fast_open(now) {
-            env.counters().fast_opens_over_limit += 1;
-            return Verdict::default();
-        }
-        env.counters().fast_open_cookies_granted += u64::from(grants.is_some());
-        env.counters().fast_opens_accepted += u64::from(accepts);
-        Verdict { accepts, grants }
+        now: Instant,
+        random: &mut Random,
+    ) -> (bool, FastOpenCookie) {
+        self.rotate(random, now);
+        let current = cookie_for(&self.key, name);
+        let holds_old = self.previous.is_some_and(|key| *cookie == cookie_for(&key, name));
+        (*cookie == current || holds_old, current)
     }
     /// Prepares a call to `remote`, so that its SYN may bear data: with a cookie, or `without_cookie` where both sides have
     /// agreed on that outside of TCP. Without a cookie yet it asks for one.

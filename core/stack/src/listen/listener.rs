@@ -60,11 +60,7 @@ impl Listener {
     pub(crate) fn options(&self) -> &ListenOptions {
         &self.options
     }
-    /// How its connections behave.
-    pub(crate) fn tcp(&self) -> &Arc<Config> {
-        &self.inherited.tcp
-    }
-    /// Other options that its connections inherit.
+    /// What its connections inherit.
     pub(crate) fn inherited(&self) -> &ConnectionOptions {
         &self.inherited
     }

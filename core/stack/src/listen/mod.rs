@@ -5,7 +5,7 @@ mod fast_open;
 mod listener;
 mod queues;
 
-pub(crate) use cookie::{Caller, Terms};
+pub(crate) use cookie::Terms;
 pub(crate) use fast_open::Verdict;
 pub(crate) use listener::Listener;
 pub(crate) use queues::Listening;

@@ -35,7 +35,7 @@ impl Listening {
     }
     /// Checks thawed queues of places below `places`.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
         self.queues.check(places)
     }
     /// Gives a fork keys of its own.

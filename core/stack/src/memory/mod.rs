@@ -2,7 +2,7 @@
 //! level. A socket below the level keeps what it has and gets what it asks for; a socket above it gets no more. The
 //! level is where the memory of those below it and the level of those above it add up to the limit.
 
-use inhost_buf::{Packet, Pool, Pressure};
+use inhost_buf::{Pool, Pressure};
 
 /// Memory that every socket may hold under pressure: one chunk of a send queue, and four full segments in their
 /// buffers.
@@ -43,11 +43,10 @@ impl Memory {
     }
     /// Checks a thawed state of places below `places`.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
-        use inhost_base::freeze::require;
+    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
         let Shares { level_bytes, small_bytes, large, .. } = self.shares;
         let is_in_bounds = large <= places && small_bytes.max(level_bytes.unwrap_or(0)) <= usize::MAX / 8;
-        require(is_in_bounds, "the shares of memory")
+        crate::require(is_in_bounds, "the shares of memory")
     }
     #[inline]
     pub(crate) fn pool(&self) -> &Pool {
@@ -57,11 +56,6 @@ impl Memory {
     pub(crate) fn pool_mut(&mut self) -> &mut Pool {
         &mut self.pool
     }
-    /// Memory for a datagram that waits to be sent, and that `is_first` in its socket's queue.
-    pub(crate) fn take_to_send(&mut self, is_first: bool, bytes: usize) -> Option<Packet> {
-        if is_first { self.pool.take_bare(bytes) } else { self.pool.take_to_send(bytes) }
-    }
-
     /// The share of each socket of a host with so many `connections` while memory is short. The last sixteenth is reserved
     /// for sockets that hold almost nothing; of the last batch of packets nobody keeps anything.
     pub(crate) fn share_bytes(&self, connections: usize) -> usize {

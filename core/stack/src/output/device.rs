@@ -1,6 +1,7 @@
 //! A device during a pass, and the results of a pass and of a socket's turn.
 
 use alloc::vec::Vec;
+use inhost_base::IpAddr;
 use inhost_buf::{Device, Frame, Full, Offers, Shareable};
 
 /// The result of one [`crate::Stack::transmit`].
@@ -23,8 +24,8 @@ pub(crate) enum Turn {
     More,
     /// The device is full.
     Full,
-    /// Its neighbour is being asked for.
-    Pending,
+    /// This neighbour, to which its next packet goes first, is being asked for.
+    Pending(IpAddr),
     /// Its neighbour does not answer, or its route is gone.
     Unreachable,
 }

@@ -31,10 +31,7 @@ pub(crate) struct Loopback {
 impl Loopback {
     /// Calls `act` with each packet of a thawed loopback.
     #[cfg(feature = "freeze")]
-    pub(crate) fn thaw(
-        &mut self,
-        act: inhost_buf::freeze::ThawPacket<'_>,
-    ) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn thaw(&mut self, act: crate::ThawPacket<'_>) -> Result<(), crate::Invalid> {
         self.queue.iter_mut().chain(&mut self.small).chain(&mut self.large).try_for_each(act)
     }
     /// The next frame that goes round.

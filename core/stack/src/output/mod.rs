@@ -8,6 +8,7 @@ mod segments;
 
 pub use device::Transmitted;
 pub(crate) use device::{Counting, Turn};
+pub(crate) use limit::RateLimit;
 pub(crate) use loopback::{Loopback, PASS_FRAMES};
 pub(crate) use reply::{Replies, Reply};
 pub(crate) use segments::{CommonHeader, Segments, cut};

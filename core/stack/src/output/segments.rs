@@ -105,17 +105,6 @@ impl Segments<'_, '_> {
         let written = emit(ends, scratch.get_mut(link.len()..)?)?;
         Some((link.len(), written))
     }
-    /// The same for a header with nothing out of the ordinary.
-    #[inline(always)]
-    fn plain_headers(
-        &self,
-        header: &PlainHeader,
-        payload_bytes: usize,
-        ecn: Ecn,
-        scratch: &mut [u8],
-    ) -> Option<(usize, WrittenHeaders)> {
-        self.direct_headers(ecn, scratch, |ends, place| ends.emit(header, payload_bytes, place))
-    }
     /// A segment, or with `gso_bytes` several, behind such headers, which stand `front` bytes after the beginning of
     /// `scratch`.
     // spec: RFC9293 MUST-2
@@ -205,7 +194,7 @@ impl SegmentOutput for Segments<'_, '_> {
     #[inline]
     fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full> {
         let mut scratch = [0; PLAIN_BYTES];
-        match self.plain_headers(header, payload.len(), ecn, &mut scratch) {
+        match self.direct_headers(ecn, &mut scratch, |ends, place| ends.emit(header, payload.len(), place)) {
             Some((front, written)) => {
                 let frame = self.framed(front, &written, payload, None, &mut scratch);
                 self.device.transmit(&frame)
@@ -221,8 +210,8 @@ impl SegmentOutput for Segments<'_, '_> {
         ecn: Ecn,
     ) -> Result<(), Full> {
         let mut scratch = [0; PLAIN_BYTES];
-        let plain = header.plain();
-        match plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch)) {
+        let emit = |ends: FlowHeader, place: &mut [u8]| ends.emit(&header.plain()?, payload.len(), place);
+        match self.direct_headers(ecn, &mut scratch, emit) {
             Some((front, written)) => {
                 let frame = self.framed(front, &written, payload, None, &mut scratch);
                 self.device.transmit_shared(&frame, shareable)
@@ -248,8 +237,8 @@ impl SegmentOutput for Segments<'_, '_> {
         ecn: Ecn,
     ) -> Result<u32, Full> {
         let mut scratch = [0; HEADERS_BYTES];
-        let plain = header.plain();
-        let plain = plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch));
+        let emit = |ends: FlowHeader, place: &mut [u8]| ends.emit(&header.plain()?, payload.len(), place);
+        let plain = self.direct_headers(ecn, &mut scratch, emit);
         let made = plain.or_else(|| self.headers(header, payload.len(), ecn, &mut scratch));
         let (front, written) = made.ok_or(Full)?;
         let frame = self.framed(front, &written, payload, Some(segment_bytes), &mut scratch);

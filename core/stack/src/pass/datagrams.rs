@@ -16,7 +16,7 @@ use inhost_wire::udp::{self, UdpHeader};
 impl Pass<'_, '_> {
     /// Sends some of a socket's datagrams or requests.
     pub(super) fn datagram_turn(&mut self, socket: AnySocketId, budget: usize) -> Turn {
-        let (link, now) = (self.link, self.env.now());
+        let link = self.link;
         let id = SocketId::from(socket);
         let mut left = budget;
         while left > 0 {
@@ -28,7 +28,7 @@ impl Pass<'_, '_> {
                 let Path { source, destination, link, .. } = next.path;
                 let route = match source.is_unspecified() {
                     true => self.env.paths().route_unaddressed(link),
-                    false => self.env.paths_mut().route(destination, Some(source), bound, now),
+                    false => self.env.route(destination, Some(source), bound),
                 };
                 match route {
                     Ok(path) => next.path = path,
@@ -43,7 +43,7 @@ impl Pass<'_, '_> {
                 self.sockets.schedule_mut().queue_sender(other, id.0.index());
                 return Turn::Done;
             }
-            let is_single = next.segment_bytes == 0;
+            let (is_single, next_hop) = (next.segment_bytes == 0, next.path.next_hop);
             let sent = match socket {
                 AnySocketId::Udp(key) if is_single => self.send_datagram(key).map(|()| 1),
                 AnySocketId::Udp(key) => self.send_gso(key, left),
@@ -52,7 +52,7 @@ impl Pass<'_, '_> {
             match sent {
                 Ok(frames) => left -= frames.clamp(1, left),
                 Err(SendDatagramError::Full) => return Turn::Full,
-                Err(SendDatagramError::Pending) => return Turn::Pending,
+                Err(SendDatagramError::Pending) => return Turn::Pending(next_hop),
                 Err(why) => {
                     // A GSO datagram that cannot leave costs nothing of the budget.
                     left -= usize::from(is_single);

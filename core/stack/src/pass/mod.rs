@@ -114,11 +114,9 @@ impl Pass<'_, '_> {
             AnySocketId::Echo(_) | AnySocketId::Probe(_) => self.datagram_turn(socket, budget),
             AnySocketId::Listener(_) => Turn::Done,
         };
-        if turn == Turn::Done {
+        if turn == Turn::Done || self.sockets.any(socket.into()).is_none() {
             return;
         }
-        let Some(socket) = self.sockets.any(socket.into()) else { return };
-        let neighbour = if turn == Turn::Pending { socket.next_hop() } else { None };
         let now = self.env.now();
         let schedule = self.sockets.schedule_mut();
         // A socket that was queued again meanwhile, for example on another link after a route change, stays there.
@@ -129,11 +127,7 @@ impl Pass<'_, '_> {
             // The socket had its turn. If it stayed in front, it would get every turn of a slow device.
             Turn::Full if self.device.frames() > before => schedule.queue_sender(link, place),
             Turn::Full => schedule.queue_sender_first(link, place),
-            Turn::Pending => {
-                if let Some(neighbour) = neighbour {
-                    schedule.wait_for_neighbour(link, neighbour, place);
-                }
-            }
+            Turn::Pending(neighbour) => schedule.wait_for_neighbour(link, neighbour, place),
             Turn::Unreachable => schedule.back_off(link, place, now),
         }
     }
@@ -141,30 +135,28 @@ impl Pass<'_, '_> {
     fn transmit_replies(&mut self) {
         let Pass { link, budget_frames, device, env, .. } = self;
         while device.frames() < *budget_frames && !device.is_full() {
-            let Some(reply) = env.network_mut().replies_mut().pop(*link) else { return };
-            let Reply { path, header } = reply;
+            let Some(&Reply { path, header }) = env.network().links().first_reply(*link) else { return };
             let (ip, mut environment) = env.ip();
-            match ip.paths_mut().resolve(&path, &mut environment) {
-                Resolution::Pending => env.network_mut().replies_mut().wait_for_neighbour(reply),
-                Resolution::Failed => {}
-                Resolution::Ready(link_header) => {
-                    let common = CommonHeader {
-                        path: &path,
-                        link_header,
-                        how: HeaderHow { dont_fragment: true, ..HeaderHow::new(protocol::TCP) },
-                        options: None,
-                        local_port: header.source_port,
-                        remote_port: header.destination_port,
-                    };
-                    let gso = env.network().links().takes_gso(*link);
-                    let mut output = Segments::new(env.network_mut().ip_mut(), device, common, gso);
-                    match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
-                        Ok(()) => env.counters().resets_sent += u64::from(header.flags.rst()),
-                        Err(Full) if device.is_full() => env.network_mut().replies_mut().put_back(reply),
-                        Err(Full) => {}
-                    }
+            let resolved = ip.paths_mut().resolve(&path, &mut environment);
+            let waits = matches!(resolved, Resolution::Pending);
+            if let Resolution::Ready(link_header) = resolved {
+                let common = CommonHeader {
+                    path: &path,
+                    link_header,
+                    how: HeaderHow { dont_fragment: true, ..HeaderHow::new(protocol::TCP) },
+                    options: None,
+                    local_port: header.source_port,
+                    remote_port: header.destination_port,
+                };
+                let gso = env.network().links().takes_gso(*link);
+                let mut output = Segments::new(env.network_mut().ip_mut(), device, common, gso);
+                match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
+                    Ok(()) => env.counters().resets_sent += u64::from(header.flags.rst()),
+                    Err(Full) if device.is_full() => return,
+                    Err(Full) => {}
                 }
             }
+            env.network_mut().links_mut().finish_reply(*link, waits);
         }
     }
 }

@@ -13,15 +13,16 @@ use inhost_wire::protocol;
 impl Pass<'_, '_> {
     pub(super) fn flow_turn(&mut self, key: TcpSocketId, budget: usize) -> Turn {
         let (link, now) = (self.link, self.env.now());
-        let Some(flow) = self.sockets.tcp(key) else { return Turn::Done };
-        if !flow.has_path_of(self.env.paths().generation())
-            && let Err(why) = self.refresh_path(key)
-        {
-            let no_route = why == RouteError::NoRoute;
-            let what = if no_route { SoftError::NetworkUnreachable } else { SoftError::Unreachable };
-            return self.flow_unreachable(key, what, why != RouteError::Tentative);
+        let Some(mut flow) = self.sockets.tcp(key) else { return Turn::Done };
+        if !flow.has_path_of(self.env.paths().generation()) {
+            if let Err(why) = self.refresh_path(key) {
+                let no_route = why == RouteError::NoRoute;
+                let what = if no_route { SoftError::NetworkUnreachable } else { SoftError::Unreachable };
+                return self.flow_unreachable(key, what, why != RouteError::Tentative);
+            }
+            let Some(refreshed) = self.sockets.tcp(key) else { return Turn::Done };
+            flow = refreshed;
         }
-        let Some(flow) = self.sockets.tcp(key) else { return Turn::Done };
         let path = flow.path();
         if path.link != link {
             self.sockets.schedule_mut().queue_sender(path.link, key.place());
@@ -33,7 +34,7 @@ impl Pass<'_, '_> {
         self.env.end_layer();
         let link_header = match resolved {
             Resolution::Ready(link_header) => link_header,
-            Resolution::Pending => return Turn::Pending,
+            Resolution::Pending => return Turn::Pending(path.next_hop),
             Resolution::Failed => return self.flow_unreachable(key, SoftError::Unreachable, true),
         };
         let mut how = HeaderHow::new(protocol::TCP);
@@ -63,9 +64,9 @@ impl Pass<'_, '_> {
         let mut output = Segments::new(ip, &mut self.device, common, gso);
         let changes = flow.connection_mut().transmit(&mut environment, budget, &mut output);
         let stuck = self.device.frames() == before;
-        let more = flow.connection().wants_transmit(now);
         apply_changes(self.sockets, key, changes, &mut self.env);
-        match more {
+        // It was queued again if it has more to send.
+        match self.sockets.schedule().is_sending(key.place()) {
             _ if self.device.is_full() => Turn::Full,
             // A segment that cannot be made, whatever the reason, must not keep the driver busy.
             true if stuck => Turn::Unreachable,

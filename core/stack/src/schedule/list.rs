@@ -1,5 +1,6 @@
 //! Doubly linked lists over slab places.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use inhost_base::make_room;
 
@@ -40,8 +41,7 @@ mod frozen {
 
     impl From<Option<(u32, u32, u32)>> for Head {
         fn from(frozen: Option<(u32, u32, u32)>) -> Head {
-            let (first, last, count) = frozen.unwrap_or((NONE, NONE, 0));
-            Head { first, last, count }
+            frozen.map_or(Head::EMPTY, |(first, last, count)| Head { first, last, count })
         }
     }
     impl From<Head> for Option<(u32, u32, u32)> {
@@ -62,38 +62,37 @@ mod frozen {
     }
 }
 
+impl Head {
+    const EMPTY: Head = Head { first: NONE, last: NONE, count: 0 };
+}
+impl Node {
+    /// In no list.
+    const FREE: Node = Node { next: NONE, previous: NONE, list: NONE };
+}
+
 impl Lists {
     /// `count` empty lists.
     pub(crate) fn new(count: usize) -> Self {
-        let mut lists = Lists { heads: Vec::new(), nodes: Vec::new() };
-        lists.grow(count);
-        lists
-    }
-    /// Makes the lists number `count` at least.
-    pub(crate) fn grow(&mut self, count: usize) {
-        if self.heads.len() < count {
-            self.heads.resize(count, Head { first: NONE, last: NONE, count: 0 });
-        }
+        Lists { heads: vec![Head::EMPTY; count], nodes: Vec::new() }
     }
     /// Checks thawed lists of places below `places`: each is whole, and no place is in two.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
-        use inhost_base::freeze::require;
-        require(self.nodes.len() <= places, "a list of places that are none")?;
+    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
+        crate::require(self.nodes.len() <= places, "a list of places that are none")?;
         let mut found = 0;
         for (number, head) in self.heads.iter().enumerate() {
             let (mut previous, mut next, mut count) = (NONE, head.first, 0);
             while let Some(node) = self.nodes.get(next as usize) {
                 let is_here = node.list as usize == number && node.previous == previous;
-                require(is_here && count < head.count, "a member of a list")?;
+                crate::require(is_here && count < head.count, "a member of a list")?;
                 (previous, next, count) = (next, node.next, count + 1);
             }
             let is_whole = next == NONE && previous == head.last && count == head.count;
-            require(is_whole, "the end of a list")?;
+            crate::require(is_whole, "the end of a list")?;
             found += count as usize;
         }
         let listed = self.nodes.iter().filter(|node| node.list != NONE).count();
-        require(found == listed, "a member that is in no list")
+        crate::require(found == listed, "a member that is in no list")
     }
     /// How many lists there are.
     #[cfg(feature = "freeze")]
@@ -166,7 +165,7 @@ impl Lists {
             None => head.last = node.previous,
         }
         head.count = head.count.saturating_sub(1);
-        *self.nodes.get_mut(place)? = Node { next: NONE, previous: NONE, list: NONE };
+        *self.nodes.get_mut(place)? = Node::FREE;
         Some(node.list as usize)
     }
     /// Takes the first member out.
@@ -192,12 +191,14 @@ impl Lists {
         } else {
             self.add_nodes(place + 1);
         }
-        self.grow(list + 1);
+        if self.heads.len() <= list {
+            self.heads.resize(list + 1, Head::EMPTY);
+        }
     }
     #[cold]
     fn add_nodes(&mut self, count: usize) {
         make_room(&mut self.nodes, count);
-        self.nodes.resize(count, Node { next: NONE, previous: NONE, list: NONE });
+        self.nodes.resize(count, Node::FREE);
     }
 }
 

@@ -27,14 +27,13 @@ pub(crate) struct WaitingForNeighbours {
 impl WaitingForNeighbours {
     /// Checks thawed numbers of lists: each is used once.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
-        use inhost_base::freeze::require;
+    pub(crate) fn check(&self) -> Result<(), crate::Invalid> {
         let mut seen = alloc::vec![false; self.numbers.len() + self.free.len()];
         for &number in self.numbers.values().chain(&self.free) {
             let is_new = seen.get_mut(number).is_some_and(|seen| !core::mem::replace(seen, true));
-            require(is_new, "the list of a neighbour")?;
+            crate::require(is_new, "the list of a neighbour")?;
         }
-        require(self.next_look <= usize::MAX / 4, "when lists of neighbours are looked at")
+        crate::require(self.next_look <= usize::MAX / 4, "when lists of neighbours are looked at")
     }
     /// The list of those that wait for `neighbour`.
     pub(crate) fn list_of(&mut self, link: LinkId, neighbour: IpAddr, lists: &Lists) -> usize {

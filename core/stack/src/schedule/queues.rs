@@ -3,8 +3,7 @@
 use crate::schedule::list::Lists;
 use crate::schedule::neighbours::WaitingForNeighbours;
 use crate::schedule::wheel::Wheel;
-use alloc::vec;
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
 
 /// How long a socket backs off whose neighbour did not answer, or whose route is gone.
@@ -39,10 +38,8 @@ pub(crate) struct Schedule {
     waiting: WaitingForNeighbours,
     changed: Lists,
     closing: Lists,
-    /// For each link when those that back off try again.
-    back_off_ends: Vec<Option<Instant>>,
-    /// The soonest of these.
-    next_back_off_end: Instant,
+    /// When those of a link that back off try again, the soonest first.
+    back_offs: VecDeque<(Instant, LinkId)>,
     /// Sockets that wait for memory.
     starved: Lists,
     /// When those try again; far in the future where there are none.
@@ -58,26 +55,18 @@ impl Schedule {
             waiting: WaitingForNeighbours::default(),
             changed: Lists::new(1),
             closing: Lists::new(2),
-            back_off_ends: vec![None],
-            next_back_off_end: Instant::FAR_FUTURE,
+            back_offs: VecDeque::new(),
             starved: Lists::new(1),
             memory_retry_at: Instant::FAR_FUTURE,
         }
     }
     /// Checks a thawed schedule of places below `places`.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
         self.timers.check(places)?;
         self.waiting.check()?;
         let lists = [&self.sending, &self.changed, &self.closing, &self.starved];
         lists.into_iter().try_for_each(|lists| lists.check(places))
-    }
-    /// Makes room for `count` links.
-    pub(crate) fn add_links(&mut self, count: usize) {
-        self.sending.grow(count * 3);
-        if self.back_off_ends.len() < count {
-            self.back_off_ends.resize(count, None);
-        }
     }
     /// Takes a socket that goes away out of everything.
     #[inline]
@@ -112,7 +101,8 @@ impl Schedule {
     /// When the next timer expires or back-off ends.
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
-        self.timers.deadline().min(self.next_back_off_end)
+        let back_off_ends = self.back_offs.front().map_or(Instant::FAR_FUTURE, |&(ends, _)| ends);
+        self.timers.deadline().min(back_off_ends)
     }
     /// When those that wait for memory try again; far in the future where there are none.
     #[inline]
@@ -167,28 +157,15 @@ impl Schedule {
     /// Lets a socket back off.
     pub(crate) fn back_off(&mut self, link: LinkId, place: usize, now: Instant) {
         self.sending.push_back(backing_off_on(link), place);
-        if let Some(ends) = self.back_off_ends.get_mut(usize::from(link.0)) {
-            let ends = *ends.get_or_insert(now + BACK_OFF);
-            self.next_back_off_end = self.next_back_off_end.min(ends);
+        if !self.back_offs.iter().any(|&(_, other)| other == link) {
+            self.back_offs.push_back((now + BACK_OFF, link));
         }
     }
     /// Lets those send again whose back-off is over.
     pub(crate) fn end_back_off(&mut self, now: Instant) {
-        if self.next_back_off_end > now {
-            return;
-        }
-        self.next_back_off_end = Instant::FAR_FUTURE;
-        for number in 0..self.back_off_ends.len() {
-            let link = LinkId(number as u16);
-            match self.back_off_ends[number] {
-                Some(ends) if ends <= now => {
-                    self.back_off_ends[number] = None;
-                    while let Some(place) = self.sending.pop_front(backing_off_on(link)) {
-                        self.queue_sender(link, place);
-                    }
-                }
-                Some(ends) => self.next_back_off_end = self.next_back_off_end.min(ends),
-                None => {}
+        while let Some((_, link)) = self.back_offs.pop_front_if(|(ends, _)| *ends <= now) {
+            while let Some(place) = self.sending.pop_front(backing_off_on(link)) {
+                self.queue_sender(link, place);
             }
         }
     }

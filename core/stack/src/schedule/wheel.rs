@@ -49,21 +49,26 @@ impl Wheel {
     }
     /// Checks a thawed wheel of places below `places`.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
-        use inhost_base::freeze::require;
+    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
         self.lists.check(places)?;
-        require(self.lists.number() == DUE + 1 && self.earliest.len() == DUE, "the slots of the timers")?;
-        require(
+        crate::require(
+            self.lists.number() == DUE + 1 && self.earliest.len() == DUE,
+            "the slots of the timers",
+        )?;
+        crate::require(
             self.lists.places() <= self.at.len() && self.at.len() <= places,
             "the instants of the timers",
         )?;
-        require(self.tick <= u64::MAX >> TICK_BITS, "the tick of the timers")?;
-        require(self.spreading.is_none_or(|list| (SLOTS..DUE).contains(&list)), "the slot of the timers")?;
+        crate::require(self.tick <= u64::MAX >> TICK_BITS, "the tick of the timers")?;
+        crate::require(
+            self.spreading.is_none_or(|list| (SLOTS..DUE).contains(&list)),
+            "the slot of the timers",
+        )?;
         for list in 0..DUE {
             let is_occupied = self.occupied[list / SLOTS] & 1 << (list % SLOTS) != 0;
             // The slot that is being spread may be empty.
             let is_true = is_occupied == (self.lists.count(list) > 0) || self.spreading == Some(list);
-            require(is_true, "the slots in use")?;
+            crate::require(is_true, "the slots in use")?;
         }
         Ok(())
     }
@@ -124,7 +129,10 @@ impl Wheel {
                     && let Some(place) = self.lists.first(list)
                 {
                     left -= 1;
-                    self.place_again(place, now);
+                    match self.at[place] {
+                        at if at <= now => self.lists.push_back(DUE, place),
+                        at => self.arm(place, at),
+                    }
                 }
                 if self.lists.count(list) > 0 {
                     return;
@@ -189,14 +197,6 @@ impl Wheel {
         self.earliest[list] = latest_left;
         self.update(list);
         left
-    }
-    fn place_again(&mut self, place: usize, now: Instant) {
-        let at = self.at[place];
-        if at <= now {
-            self.lists.push_back(DUE, place);
-        } else {
-            self.arm(place, at);
-        }
     }
     /// Notes that a slot is empty, when it is.
     fn update(&mut self, list: usize) {

@@ -2,9 +2,9 @@
 
 use crate::error::DatagramError;
 use crate::socket::info::DatagramInfo;
-use crate::socket::packets::Packets;
 use crate::socket::readiness::Readiness;
-use crate::socket::recent::RecentlySent;
+use crate::socket::recent::{RecentlySent, Sent};
+use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{Packet, Pool};
 use inhost_event::Drop;
@@ -74,10 +74,7 @@ impl Datagrams {
     }
     /// Calls `act` with each packet of a thawed socket, and checks the socket.
     #[cfg(feature = "freeze")]
-    pub(crate) fn thaw(
-        &mut self,
-        act: inhost_buf::freeze::ThawPacket<'_>,
-    ) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn thaw(&mut self, act: crate::ThawPacket<'_>) -> Result<(), crate::Invalid> {
         self.incoming.thaw(&mut *act)?;
         self.outgoing.thaw(act)?;
         self.recent.check()
@@ -103,8 +100,8 @@ impl Datagrams {
     }
     /// Whether so many bytes more may wait to leave, of `limit_bytes`.
     pub(crate) fn has_room(&self, bytes: usize, limit_bytes: usize) -> bool {
-        self.outgoing.is_empty()
-            || (self.outgoing.len() < self.limit && self.outgoing.capacity_bytes() + bytes <= limit_bytes)
+        self.outgoing.queue.is_empty()
+            || (self.outgoing.queue.len() < self.limit && self.outgoing.capacity_bytes + bytes <= limit_bytes)
     }
     /// Whether the application may add a request; or the error that waits to be reported.
     pub(crate) fn begin_request(&mut self) -> Result<(), DatagramError> {
@@ -117,15 +114,15 @@ impl Datagrams {
     }
     /// Whether nothing waits to leave.
     pub(crate) fn is_idle(&self) -> bool {
-        self.outgoing.is_empty()
+        self.outgoing.queue.is_empty()
     }
     /// What leaves next.
     pub(crate) fn first(&self) -> Option<&(Packet, Outgoing)> {
-        self.outgoing.front()
+        self.outgoing.queue.front()
     }
     /// What leaves next, to change.
     pub(crate) fn first_mut(&mut self) -> Option<&mut (Packet, Outgoing)> {
-        self.outgoing.front_mut()
+        self.outgoing.queue.front_mut()
     }
     /// Queues what is to leave.
     pub(crate) fn push(&mut self, payload: Packet, datagram: Outgoing) {
@@ -146,8 +143,8 @@ impl Datagrams {
         pool: &mut Pool,
     ) -> bool {
         let was_full = !self.takes_request();
-        match (self.outgoing.front(), failure) {
-            (Some((_, request)), None) => self.recent.note(request.destination, 0, false, now),
+        match (self.outgoing.queue.front(), failure) {
+            (Some((_, request)), None) => self.recent.note(Sent::new(request.destination, 0, false, now)),
             _ => self.error = failure.or(self.error),
         }
         self.drop_first(pool);
@@ -161,10 +158,10 @@ impl Datagrams {
         limit_bytes: usize,
         share: Option<usize>,
     ) -> Result<(), Drop> {
-        let pinned = self.incoming.capacity_bytes() + capacity;
-        let fits = self.incoming.is_empty() || pinned <= limit_bytes;
+        let pinned = self.incoming.capacity_bytes + capacity;
+        let fits = self.incoming.queue.is_empty() || pinned <= limit_bytes;
         match () {
-            _ if !fits || self.incoming.len() >= self.limit => Err(Drop::QueueFull),
+            _ if !fits || self.incoming.queue.len() >= self.limit => Err(Drop::QueueFull),
             _ if share.is_some_and(|share| pinned > share) => Err(Drop::NoMemory),
             _ => Ok(()),
         }
@@ -175,7 +172,7 @@ impl Datagrams {
     }
     /// The datagram that the application gets next, which stays.
     pub(crate) fn next_incoming(&self) -> Option<&DatagramInfo> {
-        self.incoming.front().map(|(_, info)| info)
+        self.incoming.queue.front().map(|(_, info)| info)
     }
     /// Takes the next datagram for the application: as much of it as `into` has room for.
     pub(crate) fn receive(
@@ -184,19 +181,22 @@ impl Datagrams {
         pool: &mut Pool,
     ) -> Result<DatagramInfo, DatagramError> {
         self.take_error()?;
-        self.incoming.read(into, pool).ok_or(DatagramError::WouldBlock)
+        let (packet, info) = self.incoming.pop().ok_or(DatagramError::WouldBlock)?;
+        inhost_buf::copy(into, packet.bytes());
+        pool.give(packet);
+        Ok(info)
     }
     /// Of a socket that has an answer besides those in its queue, or not, and room to send, or not.
     pub(crate) fn readiness(&self, is_answered: bool, has_room: bool) -> Readiness {
         let failed = self.error.is_some();
         Readiness::empty()
-            .with_if(Readiness::READABLE, failed || is_answered || !self.incoming.is_empty())
+            .with_if(Readiness::READABLE, failed || is_answered || !self.incoming.queue.is_empty())
             .with_if(Readiness::WRITABLE, failed || has_room)
             .with_if(Readiness::ERROR, failed)
     }
     /// Memory that its datagrams pin.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.incoming.capacity_bytes() + self.outgoing.capacity_bytes()
+        self.incoming.capacity_bytes + self.outgoing.capacity_bytes
     }
     /// Bytes that wait for the application, and for the link.
     pub(crate) fn queued_bytes(&self) -> (usize, usize) {
@@ -210,5 +210,45 @@ impl Datagrams {
     pub(crate) fn clear(&mut self, pool: &mut Pool) {
         self.incoming.clear(pool);
         self.outgoing.clear(pool);
+    }
+}
+
+/// Packets in order, each with what it is.
+#[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+struct Packets<T> {
+    queue: VecDeque<(Packet, T)>,
+    /// Memory that they pin.
+    capacity_bytes: usize,
+}
+
+impl<T> Packets<T> {
+    fn new() -> Packets<T> {
+        Packets { queue: VecDeque::new(), capacity_bytes: 0 }
+    }
+    /// Calls `act` with each packet of a thawed queue, and checks the queue.
+    #[cfg(feature = "freeze")]
+    fn thaw(&mut self, act: crate::ThawPacket<'_>) -> Result<(), crate::Invalid> {
+        self.queue.iter_mut().map(|(packet, _)| packet).try_for_each(act)?;
+        let capacity_bytes: usize = self.queue.iter().map(|(packet, _)| packet.capacity()).sum();
+        crate::require(capacity_bytes == self.capacity_bytes, "the memory of a queue")
+    }
+    /// Bytes in them.
+    fn bytes(&self) -> usize {
+        self.queue.iter().map(|(packet, _)| packet.len()).sum()
+    }
+    fn push(&mut self, packet: Packet, of: T) {
+        self.capacity_bytes += packet.capacity();
+        self.queue.push_back((packet, of));
+    }
+    fn pop(&mut self) -> Option<(Packet, T)> {
+        let (packet, of) = self.queue.pop_front()?;
+        self.capacity_bytes -= packet.capacity();
+        Some((packet, of))
+    }
+    /// Gives all their memory back.
+    fn clear(&mut self, pool: &mut Pool) {
+        self.queue.drain(..).for_each(|(packet, _)| pool.give(packet));
+        self.capacity_bytes = 0;
     }
 }

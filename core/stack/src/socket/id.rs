@@ -76,8 +76,8 @@ typed_id! {
     ///
     /// let mut host = Stack::new(StackConfig::default(), [7; 32], Instant::ZERO);
     /// let local = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-    /// let socket = host.udp().bind(local, UdpOptions::default(), Instant::ZERO).unwrap();
-    /// host.tcp().send(socket, b"hello", Instant::ZERO, &mut Ignore).unwrap();
+    /// let socket = host.udp(Instant::ZERO, &mut Ignore).bind(local, UdpOptions::default()).unwrap();
+    /// host.tcp(Instant::ZERO, &mut Ignore).send(socket, b"hello").unwrap();
     /// ```
     TcpSocketId
 }

@@ -4,7 +4,6 @@ mod datagrams;
 mod id;
 mod info;
 mod option;
-mod packets;
 mod readiness;
 mod recent;
 
@@ -13,4 +12,4 @@ pub use id::{AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, Tcp
 pub use info::{Accepted, DatagramInfo, EchoInfo, Refusal, SendDatagrams, SocketInfo, SocketKind};
 pub use option::{ConnectionOptions, SocketOption};
 pub use readiness::Readiness;
-pub(crate) use recent::Strangers;
+pub(crate) use recent::{Sent, Strangers};

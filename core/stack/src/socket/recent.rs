@@ -25,13 +25,14 @@ pub(crate) struct RecentlySent {
     aside: Option<Sent>,
 }
 
+/// A datagram that left.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Sent {
+pub(crate) struct Sent {
     /// Of an echo request or a probe, the port is its number.
     destination: Endpoint,
     at: Instant,
-    /// The longest packet that no router may have fragmented.
+    /// The length of its packet where no router may have fragmented it, else 0; of several the longest.
     whole_bytes: u16,
     /// The other end sent first.
     is_answer: bool,
@@ -43,44 +44,35 @@ impl RecentlySent {
     }
     /// Checks a thawed list.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
-        inhost_base::freeze::require(self.sent.len() <= self.limit, "the latest destinations")
+    pub(crate) fn check(&self) -> Result<(), crate::Invalid> {
+        crate::require(self.sent.len() <= self.limit, "the latest destinations")
     }
-    /// Notes a datagram that left. `whole_bytes` is the length of its packet where no router may fragment it, else 0.
+    /// Notes a datagram that left.
     #[inline]
-    pub(crate) fn note(&mut self, destination: Endpoint, whole_bytes: u16, is_answer: bool, now: Instant) {
+    pub(crate) fn note(&mut self, sent: Sent) {
         match self.sent.get_mut(self.latest) {
-            Some(sent) if sent.destination == destination => sent.renew(whole_bytes, is_answer, now),
-            _ => self.note_other(Sent { destination, at: now, whole_bytes, is_answer }),
+            Some(known) if known.destination == sent.destination => known.renew(sent),
+            _ => self.note_other(sent),
         }
     }
     /// Notes a datagram about which no error matters yet. Only the latest is kept, for there may be many.
     #[inline]
-    pub(crate) fn note_aside(
-        &mut self,
-        destination: Endpoint,
-        whole_bytes: u16,
-        is_answer: bool,
-        now: Instant,
-    ) {
-        self.aside = Some(Sent { destination, at: now, whole_bytes, is_answer });
+    pub(crate) fn note_aside(&mut self, sent: Sent) {
+        self.aside = Some(sent);
     }
     fn note_other(&mut self, sent: Sent) {
-        let found = self.sent.iter().position(|known| known.destination == sent.destination);
-        if let Some(found) = found {
-            self.latest = found;
-            self.sent[found].renew(sent.whole_bytes, sent.is_answer, sent.at);
-            return;
-        }
-        if self.sent.len() < self.limit {
-            self.latest = self.sent.len();
-            self.sent.push(sent);
-            return;
-        }
-        let oldest = self.sent.iter().enumerate().min_by_key(|(_, sent)| sent.at);
-        if let Some((oldest, _)) = oldest {
-            self.latest = oldest;
-            self.sent[oldest] = sent;
+        let known = self.sent.iter().position(|known| known.destination == sent.destination);
+        let oldest =
+            || self.sent.iter().enumerate().min_by_key(|(_, sent)| sent.at).map(|(oldest, _)| oldest);
+        self.latest = match known {
+            Some(known) => known,
+            None if self.sent.len() < self.limit => self.sent.len(),
+            None => oldest().unwrap_or(0),
+        };
+        match self.sent.get_mut(self.latest) {
+            Some(latest) if known.is_some() => latest.renew(sent),
+            Some(oldest) => *oldest = sent,
+            None => self.sent.push(sent),
         }
     }
     /// Whether an error about a datagram to `destination` can be true.
@@ -110,10 +102,14 @@ impl RecentlySent {
 
 impl Sent {
     #[inline]
-    fn renew(&mut self, whole_bytes: u16, is_answer: bool, now: Instant) {
-        let is_older = now.since(self.at) > WITHIN_A_ROUND_TRIP;
-        self.whole_bytes = if is_older { whole_bytes } else { whole_bytes.max(self.whole_bytes) };
-        (self.is_answer, self.at) = (is_answer, now);
+    pub(crate) fn new(destination: Endpoint, whole_bytes: u16, is_answer: bool, at: Instant) -> Sent {
+        Sent { destination, at, whole_bytes, is_answer }
+    }
+    #[inline]
+    fn renew(&mut self, sent: Sent) {
+        let is_older = sent.at.since(self.at) > WITHIN_A_ROUND_TRIP;
+        let whole_bytes = if is_older { sent.whole_bytes } else { sent.whole_bytes.max(self.whole_bytes) };
+        *self = Sent { whole_bytes, ..sent };
     }
 }
 
@@ -133,8 +129,8 @@ impl Strangers {
     }
     /// Checks a thawed list.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
-        inhost_base::freeze::require(self.heard.len() <= self.limit, "the strangers of a socket")
+    pub(crate) fn check(&self) -> Result<(), crate::Invalid> {
+        crate::require(self.heard.len() <= self.limit, "the strangers of a socket")
     }
     /// Notes a datagram from somebody to whom the socket had not begun to send.
     pub(crate) fn note(&mut self, from: Endpoint, now: Instant) {
@@ -175,20 +171,20 @@ mod tests {
         let mut recent = RecentlySent::new(3);
         let second = |second: u64| Instant::from_millis(second * 1000);
         assert!(!recent.has(to(1), second(1)));
-        recent.note(to(1), 1500, false, second(1));
-        recent.note(to(1), 600, false, second(2));
+        recent.note(Sent::new(to(1), 1500, false, second(1)));
+        recent.note(Sent::new(to(1), 600, false, second(2)));
         assert!(recent.has_whole(to(1), 1500, second(3)) && !recent.has_whole(to(1), 1501, second(3)));
         assert!(!recent.has_whole(to(1), 1500, second(13)) && recent.has(to(1), second(13)));
-        recent.note(to(1), 600, false, second(20));
+        recent.note(Sent::new(to(1), 600, false, second(20)));
         assert!(!recent.has_whole(to(1), 1500, second(20)), "the long one is too long ago");
         for port in [2, 3, 4] {
-            recent.note(to(port), 0, false, second(21));
+            recent.note(Sent::new(to(port), 0, false, second(21)));
         }
         assert!(!recent.has(to(1), second(21)) && recent.has(to(2), second(21)));
         assert!(!recent.has_whole(to(2), 28, second(21)), "routers may fragment that");
         assert!(!recent.has(to(2), second(142)));
-        recent.note_aside(to(7), 0, false, second(200));
-        recent.note_aside(to(8), 0, false, second(200));
+        recent.note_aside(Sent::new(to(7), 0, false, second(200)));
+        recent.note_aside(Sent::new(to(8), 0, false, second(200)));
         assert!(recent.has(to(8), second(201)) && !recent.has(to(7), second(201)));
         assert_eq!(recent.sent.len(), 3);
     }
@@ -197,11 +193,11 @@ mod tests {
     fn an_answer_vouches_for_no_path() {
         let mut recent = RecentlySent::new(3);
         let second = |second: u64| Instant::from_millis(second * 1000);
-        recent.note(to(1), 1500, true, second(1));
+        recent.note(Sent::new(to(1), 1500, true, second(1)));
         assert!(recent.has(to(1), second(2)) && !recent.has_begun(to(1), second(2)));
         assert!(recent.has_whole(to(1), 1500, second(2)), "it may matter to the socket");
         assert!(!recent.has_recent(to(1), second(2)));
-        recent.note(to(1), 1500, false, second(3));
+        recent.note(Sent::new(to(1), 1500, false, second(3)));
         assert!(recent.has_recent(to(1), second(4)) && recent.has_begun(to(1), second(4)));
     }
 

@@ -19,10 +19,10 @@ impl Sockets {
         if let Some(flow) = self.tcp_mut(key) {
             flow.set_traffic_class(differentiated_services << 2);
             flow.set_hop_limit(hop_limit);
-            flow.put(TcpSocketFlags::FRAGMENTS, !dont_fragment);
+            flow.set(TcpSocketFlags::FRAGMENTS, !dont_fragment);
         }
         if linger.is_some() {
-            self.set_linger(key, linger);
+            self.times_mut(key).linger = linger;
         }
     }
     /// Whether a listener has as many connections to accept as it may.
@@ -40,13 +40,14 @@ impl Sockets {
         if !flow.has(TcpSocketFlags::FAST_OPEN) {
             return;
         }
-        flow.clear(TcpSocketFlags::FAST_OPEN);
+        flow.set(TcpSocketFlags::FAST_OPEN, false);
         let Some(listener) = flow.listener() else { return };
         if let Some(held) = self.listener_mut(listener) {
             held.end_fast_open(was_reset, now);
         }
     }
     /// Decides about the Fast Open option and the data of a SYN.
+    // RFC 7413 §4.1.2, §4.2.2
     pub(crate) fn decide_fast_open(
         &mut self,
         listener: ListenerId,
@@ -55,10 +56,27 @@ impl Sockets {
         has_data: bool,
         env: &mut Environment<'_>,
     ) -> Verdict {
-        match self.slab.at_mut(listener.key()) {
-            Some(Socket::Listener(held)) => self.listening.fast_open().decide(held, syn, name, has_data, env),
-            _ => Verdict::default(),
+        let Sockets { slab, listening, .. } = self;
+        let Some(Socket::Listener(held)) = slab.at_mut(listener.key()) else { return Verdict::default() };
+        let (now, options) = (env.now(), held.options());
+        if options.fast_open_queue == 0 || options.hold_syn {
+            return Verdict::default();
         }
+        let asked = syn.options.fast_open;
+        let without_cookie = options.fast_open_without_cookie && (has_data || asked.is_some());
+        let (mut accepts, mut grants) = (without_cookie, None);
+        if let Some(cookie) = asked.filter(|_| !without_cookie) {
+            let (holds, current) = listening.fast_open().judge(&cookie, name, now, env.random());
+            accepts = holds;
+            grants = (cookie != current).then_some((current, syn.options.fast_open_experimental));
+        }
+        if accepts && !held.begin_fast_open(now) {
+            env.counters().fast_opens_over_limit += 1;
+            return Verdict::default();
+        }
+        env.counters().fast_open_cookies_granted += u64::from(grants.is_some());
+        env.counters().fast_opens_accepted += u64::from(accepts);
+        Verdict { accepts, grants }
     }
     /// Checks the end of a connection that we called for.
     pub(crate) fn decide_experiment(&mut self, key: TcpSocketId, now: Instant) -> bool {
@@ -71,7 +89,7 @@ impl Sockets {
     pub(crate) fn handshake_done(&mut self, key: TcpSocketId, now: Instant) {
         let Some(flow) = self.tcp_mut(key) else { return };
         let was_half_open = flow.has(TcpSocketFlags::HALF_OPEN);
-        flow.clear(TcpSocketFlags::HALF_OPEN);
+        flow.set(TcpSocketFlags::HALF_OPEN, false);
         let (unclaimed, listener) = (flow.has(TcpSocketFlags::UNCLAIMED), flow.listener());
         if was_half_open
             && unclaimed
@@ -92,7 +110,7 @@ impl Sockets {
         {
             return false;
         }
-        flow.set(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN));
+        flow.set(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN), true);
         self.listening.add_half_open(listener, key);
         self.look_at(key, now + timeout);
         true
@@ -100,9 +118,9 @@ impl Sockets {
     /// The wait for the first data is over.
     pub(crate) fn offer_to_accept(&mut self, key: TcpSocketId) {
         let Some(flow) = self.tcp_mut(key) else { return };
-        flow.clear(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN));
+        flow.set(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN), false);
         let Some(listener) = flow.listener() else { return };
-        self.set_until(key, None);
+        self.times_mut(key).until = None;
         self.add_acceptable(listener, key);
     }
     /// Whether a connection that is over before it was accepted stays in its listener's queue.

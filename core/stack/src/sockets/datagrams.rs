@@ -1,5 +1,6 @@
 //! UDP, echo and probe sockets among the others: the limit on their number, closing, and what waits to be sent.
 
+use crate::environment::Environment;
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::resources::Resources;
 use crate::socket::{Datagrams, Outgoing, SocketId, UdpSocketId};
@@ -44,14 +45,15 @@ impl Sockets {
         &mut self,
         id: SocketId,
         (bytes, datagram): (usize, Outgoing),
-        now: Instant,
-        resources: &mut Resources,
+        env: &mut Environment<'_>,
         write: impl FnOnce(&Socket, &mut Packet),
     ) -> Result<(), DatagramError> {
         let socket = self.slab.at_mut(id.0).ok_or(SocketError::NoSocket)?;
         let is_first = socket.datagrams().is_some_and(Datagrams::is_idle);
-        let Some(mut payload) = resources.memory_mut().take_to_send(is_first, bytes) else {
-            self.schedule.wait_for_memory(id.0.index(), now);
+        let pool = env.pool();
+        let taken = if is_first { pool.take_bare(bytes) } else { pool.take_to_send(bytes) };
+        let Some(mut payload) = taken else {
+            self.schedule.wait_for_memory(id.0.index(), env.now());
             return Err(DatagramError::WouldBlock);
         };
         write(socket, &mut payload);

@@ -1,13 +1,13 @@
 //! One entry of the socket table, of any kind.
 
-use crate::demux::{ANY_ADDRESS, Name, binding, echo_binding};
+use crate::demux::{Name, binding, echo_binding};
 use crate::icmp::{Echo, Prober};
 use crate::listen::Listener;
 use crate::socket::Datagrams;
-use crate::tcp::TcpSocket;
+use crate::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
 use alloc::boxed::Box;
-use inhost_base::{Endpoint, IpAddr, LinkId};
+use inhost_base::{Endpoint, LinkId};
 use inhost_wire::protocol;
 
 /// One entry. Connections are stored inline; sockets of other kinds are few, and boxed.
@@ -26,10 +26,10 @@ pub(crate) enum Socket {
 const _: () = assert!(size_of::<Socket>() <= 432);
 
 impl Socket {
-    /// The name of a socket that talks with one other end.
+    /// The name of a socket that is found by its two ends.
     pub(crate) fn flow_name(&self) -> Option<Name> {
         match self {
-            Socket::Tcp(flow) => Some(flow.name()),
+            Socket::Tcp(flow) => (!flow.has(TcpSocketFlags::UNLISTED)).then(|| flow.name()),
             Socket::Udp(udp) => {
                 let remote = udp.remote().filter(|_| !udp.is_closed())?;
                 Some(Name { protocol: protocol::UDP, local: udp.local(), remote })
@@ -44,17 +44,6 @@ impl Socket {
             Socket::Listener(listener) => Some((listener.local(), None)),
             Socket::Udp(udp) => Some((udp.local(), udp.remote())),
             Socket::Echo(_) | Socket::Probe(_) => None,
-        }
-    }
-    /// Whether it receives packets to any address.
-    pub(crate) fn is_any_address(&self) -> bool {
-        self.binding_name().is_some_and(|name| name.protocol & ANY_ADDRESS != 0)
-    }
-    /// Where its next packet goes first, for those that wait for a neighbour.
-    pub(crate) fn next_hop(&self) -> Option<IpAddr> {
-        match self {
-            Socket::Tcp(flow) => Some(flow.path().next_hop),
-            _ => self.datagrams()?.first().map(|(_, first)| first.path.next_hop),
         }
     }
     /// The queues of a UDP, echo or probe socket.
@@ -73,9 +62,6 @@ impl Socket {
             Socket::Probe(prober) => Some(prober.datagrams_mut()),
             Socket::Tcp(_) | Socket::Listener(_) => None,
         }
-    }
-    pub(super) fn takes_datagrams(&self) -> bool {
-        self.datagrams().is_some()
     }
     /// Memory that its data pins, with the records of it.
     pub(crate) fn held_bytes(&self) -> usize {

@@ -4,11 +4,11 @@ use crate::demux::Name;
 use crate::error::SocketError;
 use crate::resources::Resources;
 use crate::schedule::Schedule;
-use crate::socket::{AnySocketId, SocketId, TcpSocketId};
+use crate::socket::TcpSocketId;
 use crate::sockets::{Socket, Sockets};
-use crate::tcp::{TcpSocket, TcpSocketFlags};
+use crate::tcp::{TcpSocket, TcpSocketFlags, Times};
 use alloc::boxed::Box;
-use inhost_base::{Duration, Instant};
+use inhost_base::Instant;
 use inhost_event::{Ended, Event, Mask, Sink, TcpState};
 use inhost_ip::SourceRoute;
 use inhost_tcp::{Connection, ConnectionError, Environment};
@@ -53,21 +53,6 @@ impl Sockets {
         let until = flow.connection().deadline();
         if flow.connection().state() == TcpState::TimeWait && !flow.has(TcpSocketFlags::OPTIONAL_STATE) {
             self.schedule.arm(key.place(), until);
-        }
-    }
-    /// Queues a readiness notice for [`crate::Stack::ready`], unless the connection is an orphan.
-    #[inline]
-    pub(crate) fn notify_tcp(&mut self, key: TcpSocketId) {
-        if !self.tcp(key).is_some_and(|flow| flow.has(TcpSocketFlags::SILENT)) {
-            self.notify(key.into());
-        }
-    }
-    /// Queues a readiness notice of a socket of any kind, unless it is an orphan.
-    pub(crate) fn notify_holder(&mut self, socket: SocketId) {
-        match self.typed(socket) {
-            Some(AnySocketId::Tcp(key)) => self.notify_tcp(key),
-            Some(_) => self.notify(socket),
-            None => {}
         }
     }
     /// Tells what a connection was. A handshake that a listener waits for in vain is not one: who floods it makes no
@@ -125,24 +110,17 @@ impl Sockets {
         gives_way
     }
 
-    /// Linger time of a connection.
-    pub(crate) fn set_linger(&mut self, key: TcpSocketId, linger: Option<Duration>) {
-        self.has_times(key);
-        self.optional.set_linger(key, linger);
+    /// The optional times of a connection, to change.
+    pub(crate) fn times_mut(&mut self, key: TcpSocketId) -> &mut Times {
+        if let Some(flow) = self.tcp_mut(key) {
+            flow.set(TcpSocketFlags::OPTIONAL_STATE, true);
+        }
+        self.optional.times_mut(key)
     }
     /// Sets the instant at which the optional state of a connection is looked at, if nothing clears it before.
     pub(crate) fn look_at(&mut self, key: TcpSocketId, until: Instant) {
-        self.set_until(key, Some(until));
+        self.times_mut(key).until = Some(until);
         self.schedule.arm_no_later(key.place(), until);
-    }
-    pub(crate) fn set_until(&mut self, key: TcpSocketId, until: Option<Instant>) {
-        self.has_times(key);
-        self.optional.set_until(key, until);
-    }
-    fn has_times(&mut self, key: TcpSocketId) {
-        if let Some(flow) = self.tcp_mut(key) {
-            flow.set(TcpSocketFlags::OPTIONAL_STATE);
-        }
     }
     /// Keeps the source route of a connection.
     pub(crate) fn set_route(&mut self, key: TcpSocketId, route: Option<SourceRoute>) {
@@ -153,7 +131,7 @@ impl Sockets {
     /// Counts a connection among the orphans. Whether they are too many by it.
     pub(crate) fn set_orphan(&mut self, key: TcpSocketId) -> bool {
         let Some(flow) = self.tcp_mut(key) else { return false };
-        flow.set(TcpSocketFlags::ORPHAN);
+        flow.set(TcpSocketFlags::ORPHAN, true);
         self.schedule.add_orphan(key.place());
         self.schedule.orphans() > self.orphan_limit
     }

@@ -1,14 +1,11 @@
 //! How a packet finds its socket: the tables of flows and of bindings, and the choice of local ports.
 
-use crate::demux::{
-    ANY_ADDRESS, Ephemeral, NOWHERE, Name, NameHash, PortSelection, echo_binding, unspecified_like,
-};
+use crate::demux::{ANY_ADDRESS, NOWHERE, Name, NameHash, echo_binding, unspecified_like};
 use crate::error::BindError;
 use crate::socket::{AnySocketId, SocketId, TcpSocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets, Target};
 use crate::tcp::{TcpSocket, TcpSocketFlags, default_mss, segment_limit};
-use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, LinkId, Random, Sequence};
-use inhost_buf::Pool;
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Key, LinkId, Random, Sequence};
 use inhost_ip::{Path, Paths};
 use inhost_tcp::Open;
 use inhost_wire::packet::IpFront;
@@ -17,102 +14,59 @@ use inhost_wire::protocol;
 impl Sockets {
     /// Lists the sockets of a thawed stack anew.
     #[cfg(feature = "freeze")]
-    pub(crate) fn relist(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
-        use inhost_base::freeze::{Invalid, require};
+    pub(crate) fn relist(&mut self) -> Result<(), crate::Invalid> {
         self.flows.clear();
         self.bindings.clear();
-        let mut tcp = alloc::vec::Vec::new();
-        for (key, socket) in self.slab.iter() {
-            if socket.binding_name().is_some() {
-                let is_new = self.bindings.list(&self.slab, key, None).is_some();
-                require(is_new, "two sockets at one address")?;
-            }
-            match socket {
-                Socket::Tcp(flow) if flow.has(TcpSocketFlags::UNLISTED) => {}
-                Socket::Tcp(_) => tcp.push(TcpSocketId::of(key)),
-                socket if socket.flow_name().is_some() => {
-                    let is_new = self.flows.list(&self.slab, key, None).is_some();
-                    require(is_new, "two sockets of one flow")?;
-                }
-                _ => {}
-            }
-        }
-        for id in tcp {
-            if !self.list_tcp(id, None) {
-                return Err(Invalid("two connections of one flow"));
-            }
+        let keys: alloc::vec::Vec<Key> = self.slab.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            let Some(socket) = self.slab.at(key) else { continue };
+            let (is_bound, is_flow) = (socket.binding_name().is_some(), socket.flow_name().is_some());
+            let is_new = !is_bound || self.bindings.list(&self.slab, key, None).is_some();
+            crate::require(is_new, "two sockets at one address")?;
+            crate::require(!is_flow || self.list_flow(key, None), "two sockets of one flow")?;
         }
         Ok(())
     }
-    /// Whose segment it is that comes from `remote` to `local`, for which `is_it` must hold of its connection: mostly it
-    /// is that of the last, `hint`.
+    /// Whose segment it is that has these ends, for which `is_it` must hold of its connection: mostly it is that of the
+    /// last segment.
     #[inline]
     pub(crate) fn find_segment(
-        &self,
-        hint: Option<TcpSocketId>,
+        &mut self,
         is_it: impl Fn(&TcpSocket) -> bool,
         name: impl FnOnce() -> Name,
     ) -> Target {
-        let takes = |id: TcpSocketId| {
-            self.tcp(id).is_some_and(|flow| is_it(flow) && !flow.has(TcpSocketFlags::UNLISTED))
+        let takes = |id: &TcpSocketId| {
+            self.tcp(*id).is_some_and(|flow| is_it(flow) && !flow.has(TcpSocketFlags::UNLISTED))
         };
-        if let Some(id) = hint
-            && takes(id)
-        {
-            return Target::Connection(id);
+        if let Some(last) = self.last_flow.filter(takes) {
+            return Ok(last);
         }
         let hash = self.flows.hash(&name());
-        let at = |place| self.slab.key_at(place).map(TcpSocketId::of).filter(|&id| takes(id));
-        let found = self.flows.find_place(hash, at);
-        found.map_or(Target::None(hash), Target::Connection)
+        let at = |place| self.slab.key_at(place).map(TcpSocketId::of).filter(takes);
+        let found = self.flows.find_place(hash, at).ok_or(hash)?;
+        self.last_flow = Some(found);
+        Ok(found)
     }
     /// Whose segment it is that has this IP header and these ports.
     #[inline]
-    pub(crate) fn whose(
-        &self,
-        hint: Option<TcpSocketId>,
-        ip: &IpFront<'_>,
-        source_port: u16,
-        destination_port: u16,
-    ) -> Target {
+    pub(crate) fn whose(&mut self, ip: &IpFront<'_>, source_port: u16, destination_port: u16) -> Target {
         let is_it = |flow: &TcpSocket| flow.matches(ip, source_port, destination_port);
-        self.find_segment(hint, is_it, || {
+        self.find_segment(is_it, || {
             let (source, destination) = ip.addresses();
             let local = Endpoint { address: destination, port: destination_port };
             Name::tcp(local, Endpoint { address: source, port: source_port })
         })
     }
     /// The connection between two ends.
-    pub(crate) fn find_tcp(&self, name: &Name) -> Option<TcpSocketId> {
-        match self.find_segment(None, |flow| flow.name() == *name, || *name) {
-            Target::Connection(id) => Some(id),
-            Target::None(_) => None,
-        }
-    }
-    /// The connection that the last segment was for; it may be gone.
-    #[inline]
-    pub(crate) fn last_flow(&self) -> Option<TcpSocketId> {
-        self.last_flow
-    }
-    /// Remembers whom a segment was for.
-    #[inline]
-    pub(crate) fn remember_last_flow(&mut self, id: TcpSocketId) {
-        self.last_flow = Some(id);
+    pub(crate) fn find_tcp(&mut self, name: &Name) -> Option<TcpSocketId> {
+        self.find_segment(|flow| flow.name() == *name, || *name).ok()
     }
     /// Puts a connection into the tables; `None` when they are full or its ends are taken. `known` is the hash of these,
     /// where it is known.
     #[inline(always)]
-    pub(crate) fn add_flow(
-        &mut self,
-        flow: TcpSocket,
-        known: Option<NameHash>,
-        pool: &mut Pool,
-    ) -> Option<TcpSocketId> {
-        let id = self.insert_tcp(flow, pool)?;
-        if !self.list_tcp(id, known) {
-            if let Some(flow) = self.tcp_mut(id) {
-                flow.connection_mut().clear(pool);
-            }
+    pub(crate) fn add_flow(&mut self, flow: TcpSocket, known: Option<NameHash>) -> Option<TcpSocketId> {
+        let id = self.insert_tcp(flow)?;
+        if !self.list_flow(id.key(), known) {
             self.discard_tcp(id);
             return None;
         }
@@ -120,23 +74,20 @@ impl Sockets {
         self.last_flow = Some(id);
         Some(id)
     }
-    /// Makes a connection be found by its ends; false when another has the same.
+    /// Makes a socket be found by its two ends; false when another has the same.
     #[inline]
-    fn list_tcp(&mut self, id: TcpSocketId, known: Option<NameHash>) -> bool {
-        let listed = self.flows.list(&self.slab, id.key(), known);
-        match (listed, self.tcp_mut(id)) {
-            (Some(hash), Some(flow)) => {
-                flow.set_name_hash(hash);
-                true
-            }
-            _ => false,
+    fn list_flow(&mut self, key: Key, known: Option<NameHash>) -> bool {
+        let listed = self.flows.list(&self.slab, key, known);
+        if let (Some(hash), Some(Socket::Tcp(flow))) = (listed, self.slab.at_mut(key)) {
+            flow.set_name_hash(hash);
         }
+        listed.is_some()
     }
     /// Makes a connection be found no more.
     pub(crate) fn unlist_tcp(&mut self, id: TcpSocketId) {
         let Some(flow) = self.tcp_mut(id) else { return };
         if !flow.has(TcpSocketFlags::UNLISTED) {
-            flow.set(TcpSocketFlags::UNLISTED);
+            flow.set(TcpSocketFlags::UNLISTED, true);
             let hash = flow.name_hash();
             self.flows.remove(hash, id.place());
         }
@@ -151,7 +102,7 @@ impl Sockets {
         self.unlist_udp(id.into());
         let Some(udp) = self.udp_mut(id) else { return false };
         udp.connect(local, remote);
-        let is_new = self.flows.list(&self.slab, id.key(), None).is_some();
+        let is_new = self.list_flow(id.key(), None);
         if !is_new && let Some(udp) = self.udp_mut(id) {
             udp.disconnect();
         }
@@ -164,7 +115,7 @@ impl Sockets {
 
     /// Adds a socket that takes from anybody, under its local end.
     pub(crate) fn bind(&mut self, socket: Socket) -> Result<SocketId, BindError> {
-        let any_address = socket.is_any_address();
+        let any_address = socket.binding_name().is_some_and(|name| name.protocol & ANY_ADDRESS != 0);
         self.last_binding = None;
         let id = self.insert(socket).ok_or(BindError::TooManySockets)?;
         if self.bindings.list(&self.slab, id.0, None).is_some() {
@@ -231,7 +182,7 @@ impl Sockets {
         remote: Endpoint,
         random: &mut Random,
     ) -> Option<(u16, NameHash)> {
-        let Sockets { slab, flows, bindings, identity, ephemeral, .. } = self;
+        let Sockets { slab, flows, bindings, identity, .. } = self;
         let mut hash = None;
         let is_free = |port| {
             let local = Endpoint { address, port };
@@ -241,7 +192,7 @@ impl Sockets {
             flows.find_hashed(slab, &name, name_hash).is_none()
                 && !bindings.is_bound(slab, protocol::TCP, local)
         };
-        let port = identity.ephemeral_port(ephemeral, Some(address), remote, random, is_free)?;
+        let port = identity.ephemeral_port(Some(address), remote, random, is_free)?;
         hash.map(|hash| (port, hash))
     }
     /// A free local port for a UDP socket or a TCP listener at `address`.
@@ -251,18 +202,14 @@ impl Sockets {
         address: IpAddr,
         random: &mut Random,
     ) -> Result<u16, BindError> {
-        let Sockets { slab, bindings, identity, ephemeral, .. } = self;
-        let remote = Endpoint { address, port: 0 };
-        // RFC 5452 §9.2 asks of a UDP port what RFC 6056 gives by its first algorithm.
-        let how = Ephemeral { selection: PortSelection::Random, ..*ephemeral };
-        let port = identity.ephemeral_port(&how, None, remote, random, |port| {
-            !bindings.is_bound(slab, protocol, Endpoint { address, port })
-        });
+        let Sockets { slab, bindings, identity, .. } = self;
+        let is_free = |port| !bindings.is_bound(slab, protocol, Endpoint { address, port });
+        let port = identity.ephemeral_port(None, Endpoint { address, port: 0 }, random, is_free);
         port.ok_or(BindError::NoPort)
     }
     /// Whether the segments between two ends come to this stack, where several form one host.
     pub(crate) fn shares(&self, name: &Name) -> bool {
-        self.ephemeral.share.is_none_or(|share| share.has(name.local, name.remote))
+        self.identity.shares(name)
     }
     /// Parameters of a new connection that the host chooses.
     pub(crate) fn open(&self, path: &Path, name: &Name, now: Instant) -> Open {

@@ -12,12 +12,12 @@ mod table;
 pub(crate) use entry::Socket;
 pub(crate) use names::Target;
 
-use crate::demux::{Ephemeral, Identity};
+use crate::demux::Identity;
 use crate::listen::Listening;
 use crate::options::StackConfig;
 use crate::schedule::Schedule;
 use crate::socket::{SocketId, TcpSocketId};
-use crate::tcp::OptionalState;
+use crate::tcp::{OptionalState, TcpSocketFlags};
 use alloc::sync::Arc;
 use inhost_base::{Endpoint, Instant, LinkId, Random, Slab};
 use inhost_tcp::Config;
@@ -44,7 +44,6 @@ pub(crate) struct Sockets {
     /// Those that take from anybody, by their local end.
     bindings: Named,
     identity: Identity,
-    ephemeral: Ephemeral,
     /// Some binding accepts, or accepted, every address.
     any_address: bool,
     /// The last binding look-up, by transport and link, and its result. Valid until a socket is bound.
@@ -69,13 +68,12 @@ impl Sockets {
             tcp: Arc::new(config.tcp.clone()),
             flows: Named::new(random.private_key(), By::Flow),
             bindings: Named::new(random.private_key(), By::Binding),
-            identity: Identity::new(random),
-            ephemeral: Ephemeral {
-                selection: config.port_selection,
-                first: config.ephemeral_ports_first,
-                last: config.ephemeral_ports_last,
-                share: config.share,
-            },
+            identity: Identity::new(
+                config.port_selection,
+                (config.ephemeral_ports_first, config.ephemeral_ports_last),
+                config.share,
+                random,
+            ),
             any_address: false,
             last_binding: None,
             last_flow: None,
@@ -106,20 +104,23 @@ impl Sockets {
     pub(crate) fn optional(&self) -> &OptionalState {
         &self.optional
     }
-    /// Names a socket in the next [`crate::Stack::ready`].
+    /// Names a socket in the next [`crate::Stack::ready`], unless it is a connection that no application holds.
     #[inline]
     pub(crate) fn notify(&mut self, socket: SocketId) {
-        self.schedule.notify(socket.0.index());
+        let is_held =
+            |socket: &Socket| !matches!(socket, Socket::Tcp(flow) if flow.has(TcpSocketFlags::SILENT));
+        if self.any(socket).is_some_and(is_held) {
+            self.schedule.notify(socket.0.index());
+        }
     }
     /// Checks thawed sockets.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
-        use inhost_base::freeze::require;
+    pub(crate) fn check(&mut self) -> Result<(), crate::Invalid> {
         self.slab.check()?;
         let connections = self.iter().filter(|(_, socket)| matches!(socket, Socket::Tcp(_))).count();
-        let datagram_sockets = self.iter().filter(|(_, socket)| socket.takes_datagrams()).count();
+        let datagram_sockets = self.iter().filter(|(_, socket)| socket.datagrams().is_some()).count();
         let is_true = (connections, datagram_sockets) == (self.connections, self.datagram_sockets);
-        require(is_true, "the counts of sockets")?;
+        crate::require(is_true, "the counts of sockets")?;
         let places = self.places();
         self.schedule.check(places)?;
         self.listening.check(places)
@@ -134,7 +135,7 @@ impl Sockets {
     pub(crate) fn reseed(&mut self, random: &mut Random, now: Instant) {
         self.flows = Named::new(random.private_key(), By::Flow);
         self.bindings = Named::new(random.private_key(), By::Binding);
-        self.identity = Identity::new(random);
+        self.identity.reseed(random);
         (self.last_binding, self.last_flow) = (None, None);
         self.listening.reseed(random, now);
     }

@@ -7,14 +7,8 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use inhost_base::{Endpoint, IpAddr, Ipv6Addr, Key, SipKey, Slab};
 
-/// Whose segment it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Target {
-    /// A connection's.
-    Connection(TcpSocketId),
-    /// Of no connection; the hash of its two ends.
-    None(NameHash),
-}
+/// Whose segment it is: a connection's, or of none; then the hash of its two ends.
+pub(crate) type Target = Result<TcpSocketId, NameHash>;
 
 /// A hash table of sockets by one of their names. The hash is keyed, so that a peer cannot choose endpoints that collide;
 /// nothing iterates over the table, so that simulations are reproducible. The socket holds its name; an entry holds enough of

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::SocketError;
-use crate::socket::{AnySocketId, ConnectionOptions, SocketId, SocketOption, TcpSocketId};
+use crate::socket::{ConnectionOptions, SocketId, SocketOption, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::TcpSocketFlags;
 
@@ -17,15 +17,13 @@ impl Sockets {
         if let SocketOption::DifferentiatedServices(64..) | SocketOption::HopLimit(Some(0)) = option {
             return Err(SocketError::Invalid);
         }
-        match self.typed(socket).ok_or(SocketError::NoSocket)? {
-            AnySocketId::Tcp(id) => self.set_tcp_option(id, option, env),
-            AnySocketId::Listener(id) => {
-                let listener = self.listener_mut(id).ok_or(SocketError::NoSocket)?;
-                listener.set_option(option)
-            }
-            AnySocketId::Udp(id) => self.held_udp_mut(id)?.set_option(option),
-            AnySocketId::Echo(id) => self.echo_mut(id).ok_or(SocketError::NoSocket)?.set_option(option),
-            AnySocketId::Probe(_) => Err(SocketError::WrongKind),
+        match self.any_mut(socket).ok_or(SocketError::NoSocket)? {
+            Socket::Tcp(_) => self.set_tcp_option(TcpSocketId::of(socket.0), option, env),
+            Socket::Listener(listener) => listener.set_option(option),
+            Socket::Udp(udp) if udp.is_closed() => Err(SocketError::NoSocket),
+            Socket::Udp(udp) => udp.set_option(option),
+            Socket::Echo(echo) => echo.set_option(option),
+            Socket::Probe(_) => Err(SocketError::WrongKind),
         }
     }
     fn set_tcp_option(
@@ -36,10 +34,10 @@ impl Sockets {
     ) -> Result<(), SocketError> {
         let flow = self.held_tcp_mut(id)?;
         match option {
-            SocketOption::Linger(linger) => self.set_linger(id, linger),
+            SocketOption::Linger(linger) => self.times_mut(id).linger = linger,
             SocketOption::DifferentiatedServices(bits) => flow.set_traffic_class(bits << 2),
             SocketOption::HopLimit(limit) => flow.set_hop_limit(limit),
-            SocketOption::DontFragment(on) => flow.put(TcpSocketFlags::FRAGMENTS, !on),
+            SocketOption::DontFragment(on) => flow.set(TcpSocketFlags::FRAGMENTS, !on),
             _ => {
                 let option = option.of_connection().ok_or(SocketError::WrongKind)?;
                 flow.connection_mut().set(option, &mut env.tcp(id.key()));

@@ -9,7 +9,6 @@ use crate::socket::{
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
-use inhost_buf::Pool;
 
 /// Access to the sockets of one kind.
 macro_rules! typed_access {
@@ -99,24 +98,16 @@ impl Sockets {
         self.slab.at_mut(socket.0)
     }
 
-    /// Adds a connection; when the table is full its memory goes back to `pool`.
+    /// Adds a connection that holds no memory yet; `None` when the table is full.
     #[inline(always)]
-    pub(super) fn insert_tcp(&mut self, flow: TcpSocket, pool: &mut Pool) -> Option<TcpSocketId> {
-        match self.slab.insert(Socket::Tcp(flow)) {
-            Ok(key) => {
-                self.connections += 1;
-                Some(TcpSocketId::of(key))
-            }
-            Err(Socket::Tcp(mut flow)) => {
-                flow.connection_mut().clear(pool);
-                None
-            }
-            Err(_) => None,
-        }
+    pub(super) fn insert_tcp(&mut self, flow: TcpSocket) -> Option<TcpSocketId> {
+        let key = self.slab.insert(Socket::Tcp(flow)).ok()?;
+        self.connections += 1;
+        Some(TcpSocketId::of(key))
     }
-    /// Adds a socket that holds no memory yet; `None` when the table is full.
+    /// Adds a socket of another kind that holds no memory yet; `None` when the table is full.
     pub(super) fn insert(&mut self, socket: Socket) -> Option<SocketId> {
-        let takes_datagrams = socket.takes_datagrams();
+        let takes_datagrams = socket.datagrams().is_some();
         let key = self.slab.insert(socket).ok()?;
         self.datagram_sockets += usize::from(takes_datagrams);
         Some(SocketId(key))
@@ -133,7 +124,7 @@ impl Sockets {
     /// Takes a socket out.
     pub(super) fn remove(&mut self, socket: SocketId) -> Option<Socket> {
         let removed = self.slab.remove(socket.0);
-        self.datagram_sockets -= usize::from(removed.as_ref().is_some_and(Socket::takes_datagrams));
+        self.datagram_sockets -= usize::from(removed.as_ref().and_then(Socket::datagrams).is_some());
         removed
     }
     /// Drops a connection in place.
@@ -141,10 +132,6 @@ impl Sockets {
         self.connections -= usize::from(self.slab.discard(id.key()));
     }
 
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.slab.is_full()
-    }
     /// Number of connections, orphans included.
     pub(crate) fn connections(&self) -> usize {
         self.connections

@@ -21,7 +21,7 @@ use inhost_tcp::Config;
 const MAGIC: [u8; 8] = *b"inhost\xf0\x7a";
 /// The version of the format. It rises with each change of a type that is written; the test `the_format_is_that_of_its_version`
 /// fails on a change without it.
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 /// Magic, version, fingerprint, length of the body, checksum of the body.
 const HEADER_BYTES: usize = 8 + 4 + 8 + 8 + 8;
 
@@ -93,17 +93,17 @@ impl Stack {
     /// The bytes hold the keys of the host and the data of its connections: keep them as you would a private key.
     ///
     /// ```
-    /// use inhost_stack::{Endpoint, Instant, Ipv4Addr, ListenOptions, Stack, StackConfig};
+    /// use inhost_stack::{Ignore, Endpoint, Instant, Ipv4Addr, ListenOptions, Stack, StackConfig};
     ///
     /// let now = Instant::from_millis(1);
     /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
-    /// let listener = host.tcp().listen(Endpoint::new(Ipv4Addr::LOCALHOST, 7), ListenOptions::default(), now)?;
+    /// let listener = host.tcp(now, &mut Ignore).listen(Endpoint::new(Ipv4Addr::LOCALHOST, 7), ListenOptions::default())?;
     /// let bytes = host.freeze()?;
     ///
     /// // Another process, which was told the bytes and the identifier of the listener.
     /// let mut host = Stack::thaw(&bytes, 64 << 20)?;
     /// let now = host.instruments().now();
-    /// assert_eq!(host.tcp().accept(listener, now)?, None);
+    /// assert_eq!(host.tcp(now, &mut Ignore).accept(listener)?, None);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn freeze(&self) -> Result<Vec<u8>, FreezeError> {
@@ -118,13 +118,8 @@ impl Stack {
         }
         let frozen: Frozen<(&Parts, &Loopback), &Config> = ((parts, loopback), configs, uses);
         // Writing to memory fails for nothing but a variant that is not written, which only custom congestion control has.
-        let body = postcard::to_extend(&frozen, header(&[]));
-        let mut bytes = body.map_err(|_| FreezeError::CustomCongestion)?;
-        let header = header(bytes.get(HEADER_BYTES..).unwrap_or_default());
-        if let Some(place) = bytes.get_mut(..HEADER_BYTES) {
-            place.copy_from_slice(&header);
-        }
-        Ok(bytes)
+        let body = postcard::to_extend(&frozen, Vec::new()).map_err(|_| FreezeError::CustomCongestion)?;
+        Ok(Stack::seal_frozen(&body))
     }
     /// For tests: `body` behind a header that is right for it.
     #[doc(hidden)]
@@ -174,7 +169,7 @@ impl Stack {
 fn config_of(socket: &Socket) -> Option<&Arc<Config>> {
     match socket {
         Socket::Tcp(flow) => Some(flow.connection().config()),
-        Socket::Listener(listener) => Some(listener.tcp()),
+        Socket::Listener(listener) => Some(&listener.inherited().tcp),
         Socket::Udp(_) | Socket::Echo(_) | Socket::Probe(_) => None,
     }
 }

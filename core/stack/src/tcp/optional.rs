@@ -16,14 +16,14 @@ pub(crate) struct OptionalState {
     routes: BTreeMap<usize, SourceRoute>,
 }
 
-/// One connection's.
+/// Optional times of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Times {
+pub(crate) struct Times {
     /// Linger time.
-    linger: Option<Duration>,
+    pub(crate) linger: Option<Duration>,
     /// When that, or the wait for the first data, is over.
-    until: Option<Instant>,
+    pub(crate) until: Option<Instant>,
 }
 
 impl OptionalState {
@@ -31,15 +31,13 @@ impl OptionalState {
     pub(crate) fn linger(&self, id: TcpSocketId) -> Option<Duration> {
         self.times.get(&id.place())?.linger
     }
-    pub(crate) fn set_linger(&mut self, id: TcpSocketId, linger: Option<Duration>) {
-        self.times.entry(id.place()).or_default().linger = linger;
-    }
     /// When the linger time, or the wait for the first data, is over; far in the future where there is none.
     pub(crate) fn until(&self, id: TcpSocketId) -> Instant {
         self.times.get(&id.place()).and_then(|times| times.until).unwrap_or(Instant::FAR_FUTURE)
     }
-    pub(crate) fn set_until(&mut self, id: TcpSocketId, until: Option<Instant>) {
-        self.times.entry(id.place()).or_default().until = until;
+    /// The times of a connection, to change.
+    pub(crate) fn times_mut(&mut self, id: TcpSocketId) -> &mut Times {
+        self.times.entry(id.place()).or_default()
     }
     /// The source route that a connection keeps to.
     pub(crate) fn route(&self, id: TcpSocketId) -> Option<SourceRoute> {

@@ -121,22 +121,16 @@ impl TcpSocket {
     pub(crate) fn flags(&self) -> TcpSocketFlags {
         self.flags
     }
-    pub(crate) fn set(&mut self, flags: TcpSocketFlags) {
-        self.flags.insert(flags);
-    }
-    pub(crate) fn clear(&mut self, flags: TcpSocketFlags) {
-        self.flags.remove(flags);
+    pub(crate) fn set(&mut self, flags: TcpSocketFlags, on: bool) {
+        self.flags.set(flags, on);
     }
     /// Lets the SYN go that waited for the first data.
     #[inline]
     pub(crate) fn release_deferred(&mut self, env: &mut Environment<'_>) {
         if self.has(TcpSocketFlags::DEFERRED) {
-            self.clear(TcpSocketFlags::DEFERRED);
+            self.set(TcpSocketFlags::DEFERRED, false);
             self.connection.release_syn(env);
         }
-    }
-    pub(crate) fn put(&mut self, flags: TcpSocketFlags, on: bool) {
-        if on { self.set(flags) } else { self.clear(flags) }
     }
     pub(crate) fn name_hash(&self) -> NameHash {
         self.name_hash

@@ -2,7 +2,7 @@
 
 use crate::error::{DatagramError, SocketError};
 use crate::options::UdpOptions;
-use crate::socket::{DatagramInfo, Datagrams, Outgoing, Readiness, SocketOption, Strangers};
+use crate::socket::{DatagramInfo, Datagrams, Outgoing, Readiness, Sent, SocketOption, Strangers};
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{COPY_BELOW_BYTES, HEADROOM_BYTES, Packet, Pool};
 use inhost_event::Drop;
@@ -65,7 +65,7 @@ impl Udp {
     }
     /// Checks what is its own of a thawed socket.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(crate) fn check(&self) -> Result<(), crate::Invalid> {
         self.strangers.check()
     }
     /// The end that it was bound to, under which it is found in the table of bindings.
@@ -219,15 +219,16 @@ impl Udp {
         let (to, is_near) = (datagram.destination, path.next_hop == path.destination);
         let is_answer =
             self.options.answers_strangers || self.remote.is_none() && self.strangers.may_include(to, now);
+        let sent = Sent::new(to, whole_bytes, is_answer, now);
         if !is_answer
             || self.remote.is_some()
             || options.report_unconnected_errors
             || whole_bytes > LEAST_PATH_MTU
             || !is_near
         {
-            self.datagrams.recent_mut().note(to, whole_bytes, is_answer, now);
+            self.datagrams.recent_mut().note(sent);
         } else {
-            self.datagrams.recent_mut().note_aside(to, whole_bytes, is_answer, now);
+            self.datagrams.recent_mut().note_aside(sent);
         }
     }
 }

@@ -56,7 +56,7 @@ fn path_mtu(host: &mut SingleHost, to: IpAddr) -> u16 {
     host.stack.ip_mut().paths_mut().route(to, None, None, host.now).unwrap().mtu_bytes
 }
 fn bind(host: &mut SingleHost, options: UdpOptions) -> UdpSocketId {
-    host.stack.udp().bind(Endpoint::new(Ipv6Addr::UNSPECIFIED, PORT), options, host.now).unwrap()
+    host.stack.udp(host.now, &mut Ignore).bind(Endpoint::new(Ipv6Addr::UNSPECIFIED, PORT), options).unwrap()
 }
 /// Our end and the peer's, of both families, and an MTU that a report may name.
 fn ends() -> [(Endpoint, Endpoint, u16); 2] {
@@ -88,7 +88,7 @@ fn a_report_is_believed_of_the_destination_the_length_and_the_time_of_what_was_s
         let header_bytes = if local.address.is_ipv4() { 28 } else { 48 };
         let send = |host: &mut SingleHost, packet_bytes: usize| {
             let bytes = vec![1; packet_bytes - header_bytes];
-            host.stack.udp().send_to(socket, &bytes, Some(remote), Some(local), host.now).unwrap();
+            host.stack.udp(host.now, &mut Ignore).send_to(socket, &bytes, Some(remote), Some(local)).unwrap();
             host.flush();
         };
         send(&mut host, 1400);
@@ -124,7 +124,7 @@ fn an_answer_to_a_stranger_narrows_no_path() {
         let header_bytes = if local.address.is_ipv4() { 28 } else { 48 };
         let answer = |host: &mut SingleHost| {
             let bytes = vec![1; 1400 - header_bytes];
-            host.stack.udp().send_to(socket, &bytes, Some(remote), Some(local), host.now).unwrap();
+            host.stack.udp(host.now, &mut Ignore).send_to(socket, &bytes, Some(remote), Some(local)).unwrap();
             host.flush();
             too_big(host, mtu, &quote(local, remote, protocol::UDP, 1400, [0; 4]));
             path_mtu(host, remote.address)
@@ -142,7 +142,7 @@ fn an_answer_to_a_stranger_narrows_no_path() {
         // Who was asked first may answer, and a router be right.
         let mut host = SingleHost::new();
         bind(&mut host, options.clone());
-        host.stack.udp().send_to(socket, b"asks", Some(remote), Some(local), host.now).unwrap();
+        host.stack.udp(host.now, &mut Ignore).send_to(socket, b"asks", Some(remote), Some(local)).unwrap();
         host.flush();
         host.datagram(remote, local, b"answers");
         assert_eq!(answer(&mut host), mtu, "{remote}: asked by this host");
@@ -159,7 +159,7 @@ fn a_datagram_that_routers_fragment_is_never_too_big() {
     let mut host = SingleHost::new();
     let socket = bind(&mut host, UdpOptions::default());
     let [(local, remote, mtu), _] = ends();
-    host.stack.udp().send_to(socket, &[1; 1400], Some(remote), None, host.now).unwrap();
+    host.stack.udp(host.now, &mut Ignore).send_to(socket, &[1; 1400], Some(remote), None).unwrap();
     host.flush();
     too_big(&mut host, mtu, &quote(local, remote, protocol::UDP, 1428, [0; 4]));
     assert_eq!((path_mtu(&mut host, remote.address), not_credible(&host)), (1500, 1));
@@ -170,16 +170,16 @@ fn a_connected_socket_that_has_sent_nothing_hears_no_error() {
     let mut host = SingleHost::new();
     let [(local, remote, _), _] = ends();
     let socket = bind(&mut host, UdpOptions::default());
-    host.stack.udp().connect(socket, remote, host.now).unwrap();
+    host.stack.udp(host.now, &mut Ignore).connect(socket, remote).unwrap();
     let unreachable = |host: &mut SingleHost| {
         let invoking = &quote(local, remote, protocol::UDP, 40, [0; 4]);
         let code = UnreachableCode::Port;
         let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking };
         host.icmp(remote.address, &emit(&message));
-        host.stack.udp().receive_from(socket, &mut [0; 9], host.now)
+        host.stack.udp(host.now, &mut Ignore).receive_from(socket, &mut [0; 9])
     };
     assert_eq!(unreachable(&mut host), Err(DatagramError::WouldBlock));
-    host.stack.udp().send_to(socket, b"hello", None, None, host.now).unwrap();
+    host.stack.udp(host.now, &mut Ignore).send_to(socket, b"hello", None, None).unwrap();
     host.flush();
     assert_eq!(unreachable(&mut host), Err(DatagramError::Unreachable(ErrorKind::PortUnreachable)));
 }
@@ -191,7 +191,7 @@ fn a_segment_that_is_not_in_flight_narrows_no_path() {
         let is_ipv4 = local.address.is_ipv4();
         let options = ConnectOptions::default();
         let remote = Endpoint { port: 80, ..remote };
-        let socket = host.stack.tcp().connect(remote, options, host.now, &mut Ignore).unwrap();
+        let socket = host.stack.tcp(host.now, &mut Ignore).connect(remote, options).unwrap();
         let info = |host: &SingleHost| host.stack.instruments().info(socket, host.now).unwrap();
         let local = info(&host).local;
         let Sequence(initial) = info(&host).tcp.unwrap().send_unacknowledged;
@@ -207,7 +207,7 @@ fn a_segment_that_is_not_in_flight_narrows_no_path() {
             let mut answer = header(Flags::SYN | Flags::ACK, 900, initial.wrapping_add(1));
             answer.options.mss = Some(1460);
             host.segment(remote, local, answer, b"");
-            host.stack.tcp().send(socket, &[7; 5000], host.now, &mut Ignore).unwrap();
+            host.stack.tcp(host.now, &mut Ignore).send(socket, &[7; 5000]).unwrap();
             host.flush();
             assert_eq!(report(&mut host, initial.wrapping_add(1)), mtu);
         }
@@ -217,8 +217,8 @@ fn a_segment_that_is_not_in_flight_narrows_no_path() {
 #[test]
 fn an_echo_that_was_not_asked_for_fails_nothing() {
     let mut host = SingleHost::new();
-    let socket = host.stack.echo().open(host.now).unwrap();
-    host.stack.echo().send(socket, address(1), 1, b"ping", host.now).unwrap();
+    let socket = host.stack.echo(host.now, &mut Ignore).open().unwrap();
+    host.stack.echo(host.now, &mut Ignore).send(socket, address(1), 1, b"ping").unwrap();
     host.flush();
     let frame = host.sent.pop().unwrap();
     let unreachable = |host: &mut SingleHost, change: &dyn Fn(&mut [u8])| {
@@ -227,7 +227,7 @@ fn an_echo_that_was_not_asked_for_fails_nothing() {
         let code = UnreachableCode::Host;
         let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking: &invoking };
         host.icmp(address(7), &emit(&message));
-        host.stack.echo().receive(socket, &mut [0; 9], host.now)
+        host.stack.echo(host.now, &mut Ignore).receive(socket, &mut [0; 9])
     };
     let nothing = Err(DatagramError::WouldBlock);
     assert_eq!(unreachable(&mut host, &|frame| frame[27] ^= 2), nothing, "another number");
@@ -247,11 +247,11 @@ fn a_gateway_learns_what_its_callers_need() {
     options.any_address = true;
     options.dont_fragment = true;
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
-    let socket = host.stack.udp().bind(any, options, host.now).unwrap();
+    let socket = host.stack.udp(host.now, &mut Ignore).bind(any, options).unwrap();
     let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), 53);
     for port in 4000..4040 {
         let to = Some(endpoint(1, port));
-        host.stack.udp().send_to(socket, &[1; 1000], to, Some(far), host.now).unwrap();
+        host.stack.udp(host.now, &mut Ignore).send_to(socket, &[1; 1000], to, Some(far)).unwrap();
         host.flush();
     }
     let report = |host: &mut SingleHost, port: u16| {

@@ -70,7 +70,7 @@ fn round_trips(net: &mut Net, sockets: (TcpSocketId, TcpSocketId), bytes: u32, l
     let done = net.run(Duration::from_secs(60), |net| {
         if sent < SENT_BYTES {
             let rest = vec![7; SENT_BYTES - sent];
-            sent += net.stacks[0].tcp().send(sockets.0, &rest, net.now, &mut Ignore).unwrap_or(0);
+            sent += net.stacks[0].tcp(net.now, &mut Ignore).send(sockets.0, &rest).unwrap_or(0);
         }
         received += net.read(1, sockets.1, SENT_BYTES).len();
         let info = tcp_info(net, sockets.0);
@@ -101,9 +101,9 @@ fn one_connection_has_a_control_of_its_own_and_another_goes_on_by_it() {
     tcp.congestion = fixed(30_000);
     let mut options = ConnectOptions::default();
     options.tcp = Some(tcp);
-    let own = net.stacks[0].tcp().connect(endpoint(1, 81), options, net.now, &mut Ignore).unwrap();
+    let own = net.stacks[0].tcp(net.now, &mut Ignore).connect(endpoint(1, 81), options).unwrap();
     net.pass(Duration::from_secs(1));
-    assert!(net.stacks[1].tcp().accept(listener, net.now).unwrap().is_some());
+    assert!(net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap().is_some());
     let info = tcp_info(&net, own);
     assert_eq!((info.congestion_control, info.congestion_window_bytes), ("fixed", 30_000));
     let info = tcp_info(&net, changed);

@@ -18,7 +18,7 @@ fn here() -> Endpoint {
 }
 fn listen(host: &mut SingleHost, options: ListenOptions) -> ListenerId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    host.stack.tcp().listen(any, options, host.now).unwrap()
+    host.stack.tcp(host.now, &mut Ignore).listen(any, options).unwrap()
 }
 /// Everybody is reached by the link.
 fn reach_everybody(stack: &mut Stack) {
@@ -61,7 +61,7 @@ fn last_step(answer: &Sent) -> TcpHeader {
     TcpHeader { options, ..header(Flags::ACK, 101, next) }
 }
 fn accepted(host: &mut SingleHost, listener: ListenerId) -> Option<TcpSocketId> {
-    host.stack.tcp().accept(listener, host.now).unwrap().map(|accepted| accepted.socket)
+    host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().map(|accepted| accepted.socket)
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn a_syn_without_room_gets_a_cookie_and_the_connection_is_like_any_other() {
     assert_eq!(host.stack.instruments().counters().cookies_accepted, 1);
     let socket = accepted(&mut host, listener).unwrap();
     let mut place = [0; 9];
-    assert_eq!(host.stack.tcp().read(socket, &mut place, host.now, &mut Ignore), Ok(5));
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).read(socket, &mut place), Ok(5));
     let info = host.stack.instruments().info(socket, host.now).unwrap().tcp.unwrap();
     assert!(info.timestamps);
     assert_eq!((info.send_window_scale, info.send_window_bytes), (9, 1000 << 9));
     assert_eq!(info.send_segment_bytes, 1448);
     assert_eq!(info.smoothed_round_trip, None, "an altered timestamp measures nothing");
-    assert_eq!(host.stack.tcp().send(socket, &[7; 2896], host.now, &mut Ignore), Ok(2896));
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).send(socket, &[7; 2896]), Ok(2896));
     host.flush();
     let sent = host.segments();
     assert_eq!(sent.iter().map(|sent| sent.payload.len()).sum::<usize>(), 2896);
@@ -189,7 +189,7 @@ fn what_overtakes_the_last_step_waits_for_it() {
     let socket = accepted(&mut host, listener).unwrap();
     host.segment(peer(1), here(), ahead, b"there");
     let mut place = [0; 16];
-    assert_eq!(host.stack.tcp().read(socket, &mut place, host.now, &mut Ignore), Ok(9));
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).read(socket, &mut place), Ok(9));
 }
 
 #[test]
@@ -241,8 +241,8 @@ fn transferred(syns_per_second: u64) -> (usize, usize) {
             net.inject(1, &segment_frame(from, endpoint(1, 23), syn(), b""));
         }
         let (now, [here, there]) = (net.now, &mut net.stacks);
-        while here.tcp().send(caller, &text, now, &mut Ignore).is_ok() {}
-        while let Ok(count @ 1..) = there.tcp().read(called, &mut place, now, &mut Ignore) {
+        while here.tcp(now, &mut Ignore).send(caller, &text).is_ok() {}
+        while let Ok(count @ 1..) = there.tcp(now, &mut Ignore).read(called, &mut place) {
             received += count;
         }
         while net.stacks.iter_mut().any(|stack| stack.ready().is_some()) {}

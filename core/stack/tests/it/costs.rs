@@ -20,7 +20,7 @@ fn least_time_of_an_answer(others: u16) -> std::time::Duration {
     let mut net = Net::with(9, StackConfig::default(), ethernet);
     let silent = Ipv4Addr::new(10, 0, 0, 200);
     let call = |net: &mut Net, to: Endpoint| {
-        net.stacks[0].tcp().connect(to, ConnectOptions::default(), net.now, &mut Ignore).unwrap();
+        net.stacks[0].tcp(net.now, &mut Ignore).connect(to, ConnectOptions::default()).unwrap();
     };
     for port in 0..others {
         call(&mut net, Endpoint::new(silent, 1 + port));
@@ -64,7 +64,7 @@ fn a_neighbours_answer_costs_the_same_however_many_wait_for_another() {
 fn least_time_of_an_error(bytes: usize) -> std::time::Duration {
     let mut host = SingleHost::new();
     let remote = endpoint(1, 80);
-    let socket = host.stack.tcp().connect(remote, ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(remote, ConnectOptions::default()).unwrap();
     host.flush();
     let syn = host.segment_sent();
     let next = syn.header.sequence.0.wrapping_add(1);
@@ -74,7 +74,7 @@ fn least_time_of_an_error(bytes: usize) -> std::time::Duration {
     // Each acknowledgment of all doubles what may be in flight.
     let mut acknowledged = next;
     let info = loop {
-        let _ = host.stack.tcp().send(socket, &vec![7; 2 * bytes], host.now, &mut Ignore);
+        let _ = host.stack.tcp(host.now, &mut Ignore).send(socket, &vec![7; 2 * bytes]);
         host.flush();
         host.pass(Duration::from_millis(50));
         host.sent.clear();

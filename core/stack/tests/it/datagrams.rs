@@ -21,14 +21,14 @@ fn here(port: u16) -> Endpoint {
 }
 fn bind(host: &mut SingleHost, port: u16, options: UdpOptions) -> UdpSocketId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-    host.stack.udp().bind(any, options, host.now).unwrap()
+    host.stack.udp(host.now, &mut Ignore).bind(any, options).unwrap()
 }
 fn receive(
     host: &mut SingleHost,
     socket: UdpSocketId,
 ) -> Result<(Vec<u8>, Endpoint, Endpoint), DatagramError> {
     let mut place = [0; 2000];
-    let info = host.stack.udp().receive_from(socket, &mut place, host.now)?;
+    let info = host.stack.udp(host.now, &mut Ignore).receive_from(socket, &mut place)?;
     Ok((place[..info.length_bytes.min(2000)].to_vec(), info.from, info.to))
 }
 fn send(
@@ -37,7 +37,7 @@ fn send(
     bytes: &[u8],
     to: Option<Endpoint>,
 ) -> Result<(), DatagramError> {
-    let done = host.stack.udp().send_to(socket, bytes, to, None, host.now);
+    let done = host.stack.udp(host.now, &mut Ignore).send_to(socket, bytes, to, None);
     host.flush();
     done
 }
@@ -122,7 +122,7 @@ fn the_receive_queue_counts_memory_and_its_limit_holds() {
 fn a_connected_socket_takes_from_its_peer_only_and_hears_of_errors() {
     let mut host = SingleHost::new();
     let socket = bind(&mut host, 53, UdpOptions::default());
-    host.stack.udp().connect(socket, peer(4000), host.now).unwrap();
+    host.stack.udp(host.now, &mut Ignore).connect(socket, peer(4000)).unwrap();
     host.datagram(peer(4001), here(53), b"stranger");
     assert_eq!(receive(&mut host, socket), Err(DatagramError::WouldBlock));
     host.datagram(peer(4000), here(53), b"friend");
@@ -135,7 +135,7 @@ fn a_connected_socket_takes_from_its_peer_only_and_hears_of_errors() {
     let refused = DatagramError::Unreachable(ErrorKind::PortUnreachable);
     assert_eq!(receive(&mut host, socket), Err(refused), "reported once");
     assert_eq!(receive(&mut host, socket), Err(DatagramError::WouldBlock));
-    host.stack.udp().connect(socket, peer(5000), host.now).unwrap();
+    host.stack.udp(host.now, &mut Ignore).connect(socket, peer(5000)).unwrap();
     assert_eq!(host.stack.endpoints(socket), Some((here(53), Some(peer(5000)))));
 }
 
@@ -169,15 +169,15 @@ fn every_error_is_heard_of_by_a_connected_socket_unless_it_is_linux_like() {
     for (options, hears) in [(UdpOptions::default(), true), (UdpOptions::linux(), false)] {
         let mut host = SingleHost::new();
         let socket = bind(&mut host, 53, options);
-        host.stack.udp().connect(socket, peer(7), host.now).unwrap();
+        host.stack.udp(host.now, &mut Ignore).connect(socket, peer(7)).unwrap();
         send(&mut host, socket, b"hello", None).unwrap();
         let frame = host.sent.pop().unwrap();
         unreachable(&mut host, address(1), UnreachableCode::Host, &frame);
-        assert_eq!(host.stack.udp().take_error(socket, host.now).unwrap().is_some(), hears);
+        assert_eq!(host.stack.udp(host.now, &mut Ignore).take_error(socket).unwrap().is_some(), hears);
         unreachable(&mut host, address(1), UnreachableCode::Port, &frame);
         let refused = Some(DatagramError::Unreachable(ErrorKind::PortUnreachable));
-        assert_eq!(host.stack.udp().take_error(socket, host.now), Ok(refused));
-        assert_eq!(host.stack.udp().take_error(socket, host.now), Ok(None));
+        assert_eq!(host.stack.udp(host.now, &mut Ignore).take_error(socket), Ok(refused));
+        assert_eq!(host.stack.udp(host.now, &mut Ignore).take_error(socket), Ok(None));
     }
 }
 
@@ -221,15 +221,15 @@ fn broadcast_needs_leave() {
 fn a_group_is_heard_while_the_host_is_a_member() {
     let mut net = Net::ethernet(9);
     let group = Endpoint::new(Ipv4Addr::new(239, 1, 2, 3), 5000);
-    let listener = net.stacks[1].udp().bind(group, UdpOptions::default(), net.now).unwrap();
+    let listener = net.stacks[1].udp(net.now, &mut Ignore).bind(group, UdpOptions::default()).unwrap();
     let mut options = UdpOptions::default();
     options.link = Some(LINK);
-    let speaker = net.stacks[0].udp().bind(here(5001), options, net.now).unwrap();
+    let speaker = net.stacks[0].udp(net.now, &mut Ignore).bind(here(5001), options).unwrap();
     let say = |net: &mut Net, text: &[u8]| {
-        net.stacks[0].udp().send_to(speaker, text, Some(group), None, net.now).unwrap();
+        net.stacks[0].udp(net.now, &mut Ignore).send_to(speaker, text, Some(group), None).unwrap();
         net.pass(Duration::from_secs(1));
         let mut place = [0; 20];
-        let info = net.stacks[1].udp().receive_from(listener, &mut place, net.now).ok()?;
+        let info = net.stacks[1].udp(net.now, &mut Ignore).receive_from(listener, &mut place).ok()?;
         assert_eq!((info.from, info.to), (here(5001), group));
         Some(place[..info.length_bytes].to_vec())
     };
@@ -248,7 +248,7 @@ fn local_ends_of_datagram_sockets() {
     let mut host = SingleHost::new();
     bind(&mut host, 53, UdpOptions::default());
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 53);
-    let mut bind = |local| host.stack.udp().bind(local, UdpOptions::default(), host.now);
+    let mut bind = |local| host.stack.udp(host.now, &mut Ignore).bind(local, UdpOptions::default());
     assert_eq!(bind(any), Err(BindError::InUse));
     assert_eq!(bind(Endpoint::new(Ipv4Addr::new(9, 9, 9, 9), 53)), Err(BindError::NotOurs));
     let chosen = bind(Endpoint { port: 0, ..any }).unwrap();
@@ -267,10 +267,10 @@ fn a_gateway_answers_from_any_address_and_port() {
     let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), 53);
     host.datagram(peer(4000), far, b"question");
     assert_eq!(receive(&mut host, socket), Ok((b"question".to_vec(), peer(4000), far)));
-    host.stack.udp().send_to(socket, b"answer", Some(peer(4000)), Some(far), host.now).unwrap();
+    host.stack.udp(host.now, &mut Ignore).send_to(socket, b"answer", Some(peer(4000)), Some(far)).unwrap();
     host.flush();
     assert_eq!(host.datagrams(), [(far, peer(4000), b"answer".to_vec())]);
-    let nameless = host.stack.udp().send_to(socket, b"?", Some(peer(4000)), None, host.now);
+    let nameless = host.stack.udp(host.now, &mut Ignore).send_to(socket, b"?", Some(peer(4000)), None);
     assert_eq!(nameless, Err(DatagramError::NotOurs));
 }
 
@@ -289,7 +289,7 @@ fn a_gateway_refuses_a_datagram_by_an_error_that_quotes_it() {
         let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), port);
         host.datagram(peer(4000), far, b"question");
         host.sent.clear();
-        host.stack.udp().refuse(peer(4000), far, why, host.now, &mut Ignore).unwrap();
+        host.stack.udp(host.now, &mut Ignore).refuse(peer(4000), far, why).unwrap();
         host.flush();
         let frame = host.sent.last().unwrap().clone();
         let ip = Ipv4View::new(&frame).unwrap();
@@ -313,11 +313,11 @@ fn a_socket_that_asks_for_it_is_bound_to_a_broadcast_address() {
     let (all, network) = (Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 0, 0, 255));
     for address in [all, network] {
         let local = Endpoint::new(address, 67);
-        let refused = host.stack.udp().bind(local, UdpOptions::default(), host.now);
+        let refused = host.stack.udp(host.now, &mut Ignore).bind(local, UdpOptions::default());
         assert_eq!(refused, Err(BindError::NotOurs));
         let mut options = UdpOptions::default();
         options.broadcast = true;
-        let socket = host.stack.udp().bind(local, options, host.now).unwrap();
+        let socket = host.stack.udp(host.now, &mut Ignore).bind(local, options).unwrap();
         let other = if address == all { network } else { all };
         for to in [Endpoint::new(other, 67), here(67), local] {
             host.datagram(peer(68), to, b"where am I?");
@@ -333,18 +333,18 @@ fn a_socket_that_asks_for_it_is_bound_to_a_broadcast_address() {
     let stranger = Endpoint::new(Ipv4Addr::new(10, 0, 1, 255), 67);
     let mut options = UdpOptions::default();
     options.broadcast = true;
-    assert_eq!(host.stack.udp().bind(stranger, options, host.now), Err(BindError::NotOurs));
+    assert_eq!(host.stack.udp(host.now, &mut Ignore).bind(stranger, options), Err(BindError::NotOurs));
 }
 
 #[test]
 fn an_echo_socket_that_asks_for_it_asks_everybody() {
     let mut host = SingleHost::new();
-    let socket = host.stack.echo().open(host.now).unwrap();
+    let socket = host.stack.echo(host.now, &mut Ignore).open().unwrap();
     let all = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 255));
-    let refused = host.stack.echo().send(socket, all, 1, b"all", host.now);
+    let refused = host.stack.echo(host.now, &mut Ignore).send(socket, all, 1, b"all");
     assert_eq!(refused, Err(DatagramError::Broadcast));
     host.stack.set_option(socket, SocketOption::Broadcast(true), host.now, &mut Ignore).unwrap();
-    host.stack.echo().send(socket, all, 1, b"all", host.now).unwrap();
+    host.stack.echo(host.now, &mut Ignore).send(socket, all, 1, b"all").unwrap();
     host.flush();
     let asked = host.sent.pop().unwrap();
     assert_eq!((&asked[16..20], asked[20]), (&[10, 0, 0, 255][..], 8));
@@ -354,7 +354,10 @@ fn an_echo_socket_that_asks_for_it_asks_everybody() {
         reply[2] += 8;
         host.icmp(address(number), &reply);
         let mut place = [0; 9];
-        assert_eq!(host.stack.echo().receive(socket, &mut place, host.now).unwrap().from, address(number));
+        assert_eq!(
+            host.stack.echo(host.now, &mut Ignore).receive(socket, &mut place).unwrap().from,
+            address(number)
+        );
     }
 }
 
@@ -363,16 +366,16 @@ fn large_datagrams_travel_in_fragments_over_both_families() {
     for mut net in [Net::new(3), Net::ethernet(4)] {
         let any = Endpoint::new(Ipv6Addr::UNSPECIFIED, 9);
         let sockets: Vec<UdpSocketId> = (0..2)
-            .map(|host| net.stacks[host].udp().bind(any, UdpOptions::default(), net.now).unwrap())
+            .map(|host| net.stacks[host].udp(net.now, &mut Ignore).bind(any, UdpOptions::default()).unwrap())
             .collect();
         let text: Vec<u8> = (0..9_000u32).map(|i| ((i * 31) >> 2) as u8).collect();
         for to in [address(1), address_v6(1)] {
             let to = Some(Endpoint::new(to, 9));
-            net.stacks[0].udp().send_to(sockets[0], &text, to, None, net.now).unwrap();
+            net.stacks[0].udp(net.now, &mut Ignore).send_to(sockets[0], &text, to, None).unwrap();
             let mut place = vec![0; 10_000];
             let mut got = None;
             let done = net.run(Duration::from_secs(10), |net| {
-                got = net.stacks[1].udp().receive_from(sockets[1], &mut place, net.now).ok();
+                got = net.stacks[1].udp(net.now, &mut Ignore).receive_from(sockets[1], &mut place).ok();
                 got.is_some()
             });
             assert!(done, "nothing at {to:?}");
@@ -391,15 +394,18 @@ fn large_datagrams_travel_in_fragments_over_both_families() {
 fn a_socket_waits_for_its_neighbour_and_hears_when_there_is_none() {
     let mut net = Net::ethernet(8);
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
-    let socket = net.stacks[0].udp().bind(any, UdpOptions::default(), net.now).unwrap();
+    let socket = net.stacks[0].udp(net.now, &mut Ignore).bind(any, UdpOptions::default()).unwrap();
     let nobody = Endpoint::new(Ipv4Addr::new(10, 0, 0, 99), 9);
-    net.stacks[0].udp().connect(socket, nobody, net.now).unwrap();
-    net.stacks[0].udp().send_to(socket, b"hello?", None, None, net.now).unwrap();
+    net.stacks[0].udp(net.now, &mut Ignore).connect(socket, nobody).unwrap();
+    net.stacks[0].udp(net.now, &mut Ignore).send_to(socket, b"hello?", None, None).unwrap();
     let call = net.connect(0, Endpoint { port: 80, ..nobody });
     net.pass(Duration::from_secs(20));
-    let error = net.stacks[0].udp().receive_from(socket, &mut [0; 9], net.now).unwrap_err();
+    let error = net.stacks[0].udp(net.now, &mut Ignore).receive_from(socket, &mut [0; 9]).unwrap_err();
     assert_eq!(error, DatagramError::NoNeighbour);
-    assert_eq!(net.stacks[0].instruments().connection_error(call), Some(ConnectionError::Unreachable));
+    assert_eq!(
+        net.stacks[0].instruments().connection(call).and_then(|connection| connection.error()),
+        Some(ConnectionError::Unreachable)
+    );
     assert_eq!(net.stacks[0].memory().outstanding_bytes(), 0);
 }
 
@@ -409,7 +415,7 @@ fn a_refused_call_fails_and_a_doubtful_message_does_not() {
     let mut host = SingleHost::new();
     let call = |host: &mut SingleHost| {
         let options = ConnectOptions::default();
-        let socket = host.stack.tcp().connect(peer(80), options, host.now, &mut Ignore).unwrap();
+        let socket = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), options).unwrap();
         host.flush();
         (socket, host.sent.pop().unwrap())
     };
@@ -417,12 +423,22 @@ fn a_refused_call_fails_and_a_doubtful_message_does_not() {
     let mut stale = frame.clone();
     stale[24] ^= 0x80;
     unreachable(&mut host, address(1), UnreachableCode::Port, &stale);
-    assert_eq!(host.stack.instruments().connection_error(first), None, "not a number in flight");
+    assert_eq!(
+        host.stack.instruments().connection(first).and_then(|connection| connection.error()),
+        None,
+        "not a number in flight"
+    );
     unreachable(&mut host, address(1), UnreachableCode::Network, &frame);
-    assert_eq!(host.stack.instruments().connection_error(first), None);
-    assert_eq!(host.stack.instruments().soft_error(first), Some(SoftError::NetworkUnreachable));
+    assert_eq!(host.stack.instruments().connection(first).and_then(|connection| connection.error()), None);
+    assert_eq!(
+        host.stack.instruments().connection(first).and_then(|connection| connection.soft_error()),
+        Some(SoftError::NetworkUnreachable)
+    );
     unreachable(&mut host, address(1), UnreachableCode::Port, &frame);
-    assert_eq!(host.stack.instruments().connection_error(first), Some(ConnectionError::Refused));
+    assert_eq!(
+        host.stack.instruments().connection(first).and_then(|connection| connection.error()),
+        Some(ConnectionError::Refused)
+    );
     assert!(host.stack.readiness(first).contains(Readiness::ERROR));
 }
 
@@ -432,20 +448,28 @@ fn a_refused_call_fails_and_a_doubtful_message_does_not() {
 #[test]
 fn messages_reach_an_open_connection_and_do_not_end_it() {
     let mut host = SingleHost::new();
-    let socket =
-        host.stack.tcp().connect(peer(80), ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), ConnectOptions::default()).unwrap();
     host.flush();
     let syn = host.segment_sent();
     let next = syn.header.sequence.0.wrapping_add(1);
     host.segment(peer(80), syn.from, header(Flags::SYN | Flags::ACK, 900, next), b"");
     host.sent.clear();
-    host.stack.tcp().send(socket, &[7; 536], host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, &[7; 536]).unwrap();
     host.flush();
     let frame = host.sent.pop().unwrap();
     for code in [UnreachableCode::Host, UnreachableCode::Port, UnreachableCode::Protocol] {
         unreachable(&mut host, address(1), code, &frame);
-        assert_eq!(host.stack.instruments().connection_error(socket), None);
-        assert!(host.stack.instruments().soft_error(socket).is_some());
+        assert_eq!(
+            host.stack.instruments().connection(socket).and_then(|connection| connection.error()),
+            None
+        );
+        assert!(
+            host.stack
+                .instruments()
+                .connection(socket)
+                .and_then(|connection| connection.soft_error())
+                .is_some()
+        );
     }
     assert!(host.stack.readiness(socket).contains(Readiness::CONNECTED));
 }
@@ -454,8 +478,7 @@ fn messages_reach_an_open_connection_and_do_not_end_it() {
 #[test]
 fn a_source_quench_is_nothing() {
     let mut host = SingleHost::new();
-    let socket =
-        host.stack.tcp().connect(peer(80), ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), ConnectOptions::default()).unwrap();
     host.flush();
     let frame = host.sent.pop().unwrap();
     let before = format!("{:?}", host.stack.instruments().info(socket, host.now));
@@ -469,7 +492,7 @@ fn a_source_quench_is_nothing() {
 fn a_narrow_path_is_learnt_from_what_is_in_flight() {
     let mut host = SingleHost::new();
     let far = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), 80);
-    let socket = host.stack.tcp().connect(far, ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(far, ConnectOptions::default()).unwrap();
     host.flush();
     let syn = host.segment_sent();
     let next = syn.header.sequence.0.wrapping_add(1);
@@ -477,7 +500,7 @@ fn a_narrow_path_is_learnt_from_what_is_in_flight() {
     answer.options.mss = Some(1460);
     host.segment(far, syn.from, answer, b"");
     host.sent.clear();
-    host.stack.tcp().send(socket, &[7; 5000], host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, &[7; 5000]).unwrap();
     host.flush();
     let frame = host.sent.first().unwrap().clone();
     assert_eq!(frame.len(), 1500);
@@ -494,24 +517,24 @@ fn a_narrow_path_is_learnt_from_what_is_in_flight() {
 #[test]
 fn echo_goes_out_and_comes_back_to_its_own_socket() {
     for mut net in [Net::new(6), Net::ethernet(7)] {
-        let first = net.stacks[0].echo().open(net.now).unwrap();
-        let second = net.stacks[0].echo().open(net.now).unwrap();
+        let first = net.stacks[0].echo(net.now, &mut Ignore).open().unwrap();
+        let second = net.stacks[0].echo(net.now, &mut Ignore).open().unwrap();
         let mut place = [0; 100];
         for to in [address(1), address_v6(1), address(0)] {
             assert_eq!(net.stacks[0].readiness(first), Readiness::WRITABLE);
-            net.stacks[0].echo().send(first, to, 7, b"ping", net.now).unwrap();
+            net.stacks[0].echo(net.now, &mut Ignore).send(first, to, 7, b"ping").unwrap();
             let mut got = None;
             net.run(Duration::from_secs(5), |net| {
                 net.stacks[0].readiness(first).contains(Readiness::READABLE)
             });
             net.run(Duration::from_secs(5), |net| {
-                got = net.stacks[0].echo().receive(first, &mut place, net.now).ok();
+                got = net.stacks[0].echo(net.now, &mut Ignore).receive(first, &mut place).ok();
                 got.is_some()
             });
             let got = got.unwrap_or_else(|| panic!("no echo from {to}"));
             assert_eq!((got.from, got.sequence, &place[..got.length_bytes]), (to, 7, &b"ping"[..]));
         }
-        let nothing = net.stacks[0].echo().receive(second, &mut place, net.now);
+        let nothing = net.stacks[0].echo(net.now, &mut Ignore).receive(second, &mut place);
         assert_eq!(nothing, Err(DatagramError::WouldBlock));
         net.close(0, first);
         net.close(0, second);
@@ -523,11 +546,11 @@ fn echo_goes_out_and_comes_back_to_its_own_socket() {
 #[test]
 fn an_echo_that_cannot_be_delivered_says_so() {
     let mut host = SingleHost::new();
-    let socket = host.stack.echo().open(host.now).unwrap();
-    host.stack.echo().send(socket, address(1), 1, b"ping", host.now).unwrap();
+    let socket = host.stack.echo(host.now, &mut Ignore).open().unwrap();
+    host.stack.echo(host.now, &mut Ignore).send(socket, address(1), 1, b"ping").unwrap();
     host.flush();
     let frame = host.sent.pop().unwrap();
     unreachable(&mut host, address(1), UnreachableCode::Host, &frame);
-    let error = host.stack.echo().receive(socket, &mut [0; 9], host.now);
+    let error = host.stack.echo(host.now, &mut Ignore).receive(socket, &mut [0; 9]);
     assert_eq!(error, Err(DatagramError::Unreachable(ErrorKind::HostUnreachable)));
 }

@@ -27,7 +27,7 @@ fn queue(length: usize) -> ListenOptions {
     options
 }
 fn listen(host: &mut SingleHost, options: ListenOptions) -> ListenerId {
-    host.stack.tcp().listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, host.now).unwrap()
+    host.stack.tcp(host.now, &mut Ignore).listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options).unwrap()
 }
 fn syn(cookie: Option<FastOpenCookie>) -> TcpHeader {
     let options = TcpOptions { mss: Some(1460), fast_open: cookie, ..TcpOptions::NONE };
@@ -44,7 +44,7 @@ fn ask(host: &mut SingleHost) -> FastOpenCookie {
     answer.header.options.fast_open.unwrap()
 }
 fn accepted(host: &mut SingleHost, listener: ListenerId) -> Option<TcpSocketId> {
-    host.stack.tcp().accept(listener, host.now).unwrap().map(|accepted| accepted.socket)
+    host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().map(|accepted| accepted.socket)
 }
 /// A router's word about the segment `sequence` that the host sent to `to`.
 fn unreachable(host: &mut SingleHost, to: u16, sequence: u32) {
@@ -55,7 +55,7 @@ fn unreachable(host: &mut SingleHost, to: u16, sequence: u32) {
 }
 fn read(host: &mut SingleHost, socket: TcpSocketId) -> Vec<u8> {
     let mut place = [0; 2000];
-    let count = host.stack.tcp().read(socket, &mut place, host.now, &mut Ignore).unwrap_or(0);
+    let count = host.stack.tcp(host.now, &mut Ignore).read(socket, &mut place).unwrap_or(0);
     place[..count].to_vec()
 }
 
@@ -68,12 +68,12 @@ fn the_second_call_is_answered_after_one_round_trip() {
         let begun = net.now;
         let (now, sink) = (net.now, &mut net.sinks[0]);
         let options = fast(FastOpenCall::Now);
-        let (caller, sent) =
-            net.stacks[0].tcp().connect_with(endpoint(1, 80), options, b"question", now, sink).unwrap();
-        assert_eq!(sent, 8);
+        let mut calls = net.stacks[0].tcp(now, sink);
+        let caller = calls.connect(endpoint(1, 80), options).unwrap();
+        assert_eq!(calls.send(caller, b"question"), Ok(8));
         let mut called = None;
         let done = net.run(Duration::from_secs(5), |net| {
-            if let Some(accepted) = net.stacks[1].tcp().accept(listener, net.now).unwrap() {
+            if let Some(accepted) = net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap() {
                 called = Some(accepted.socket);
             }
             if let Some(called) = called
@@ -103,7 +103,7 @@ fn it_is_off_until_somebody_asks() {
     let answer = call(&mut host, 1, syn(Some(FastOpenCookie::new())), b"data");
     assert_eq!((answer.header.options.fast_open, answer.header.acknowledgment.0), (None, 101));
     assert_eq!(accepted(&mut host, listener), None);
-    host.stack.tcp().connect(peer(80), ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).connect(peer(80), ConnectOptions::default()).unwrap();
     host.flush();
     assert_eq!(host.segment_sent().header.options.fast_open, None);
 }
@@ -193,7 +193,7 @@ fn keys_change_and_the_one_before_still_holds() {
     // Hosts that share an address share a key.
     let shared = || {
         let mut host = SingleHost::new();
-        host.stack.tcp().set_fast_open_keys([5; 16], None);
+        host.stack.tcp(host.now, &mut Ignore).set_fast_open_keys([5; 16], None);
         listen(&mut host, queue(1));
         ask(&mut host)
     };
@@ -209,7 +209,8 @@ fn data_without_a_cookie_is_taken_where_that_was_agreed() {
     assert_eq!(call(&mut host, 1, syn(None), b"hello").header.acknowledgment.0, 106);
     let mut options = fast(FastOpenCall::Now);
     options.fast_open_without_cookie = true;
-    host.stack.tcp().connect_with(peer(80), options, b"hello", host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), options).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, b"hello").unwrap();
     host.flush();
     let sent = host.segment_sent();
     assert_eq!((sent.payload.as_slice(), sent.header.options.fast_open), (&b"hello"[..], None));
@@ -225,19 +226,20 @@ fn answer(host: &mut SingleHost, sent: &Sent, cookie: Option<FastOpenCookie>, ta
 /// A first call, which brings the host a cookie.
 fn learned(host: &mut SingleHost) -> FastOpenCookie {
     let cookie = FastOpenCookie::from_slice(&[3; 8]).unwrap();
-    let socket = host.stack.tcp().connect(peer(80), fast(FastOpenCall::Now), host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), fast(FastOpenCall::Now)).unwrap();
     host.flush();
     let sent = host.segment_sent();
     assert_eq!(sent.header.options.fast_open, Some(FastOpenCookie::new()));
     answer(host, &sent, Some(cookie), 0);
-    host.stack.tcp().abort(socket, host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).abort(socket).unwrap();
     host.flush();
     host.sent.clear();
     cookie
 }
 fn call_out(host: &mut SingleHost, text: &[u8]) -> (TcpSocketId, Sent) {
     let options = fast(FastOpenCall::Now);
-    let (socket, _) = host.stack.tcp().connect_with(peer(80), options, text, host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), options).unwrap();
+    let _ = host.stack.tcp(host.now, &mut Ignore).send(socket, text);
     host.flush();
     (socket, host.segment_sent())
 }
@@ -247,19 +249,19 @@ fn a_syn_that_waits_for_data_goes_with_it_or_with_the_first_read() {
     let mut host = SingleHost::new();
     let options = fast(FastOpenCall::OnFirstSend);
     let cookie = learned(&mut host);
-    let socket = host.stack.tcp().connect(peer(80), options.clone(), host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), options.clone()).unwrap();
     host.pass(Duration::from_secs(3));
     assert!(host.segments().is_empty());
     assert!(host.stack.readiness(socket).contains(Readiness::CONNECTED.union(Readiness::WRITABLE)));
-    assert_eq!(host.stack.tcp().send(socket, &[1; 1200], host.now, &mut Ignore), Ok(1200));
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).send(socket, &[1; 1200]), Ok(1200));
     host.flush();
     let sent = host.segment_sent();
     // The size that the peer named the last time, less the options.
     assert_eq!((sent.payload.len(), sent.header.options.fast_open), (960, Some(cookie)));
-    let reader = host.stack.tcp().connect(peer(80), options, host.now, &mut Ignore).unwrap();
+    let reader = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), options).unwrap();
     host.flush();
     assert!(host.segments().is_empty());
-    assert!(host.stack.tcp().read(reader, &mut [0; 10], host.now, &mut Ignore).is_err());
+    assert!(host.stack.tcp(host.now, &mut Ignore).read(reader, &mut [0; 10]).is_err());
     host.flush();
     assert_eq!(host.segment_sent().payload.len(), 0);
     assert!(!host.stack.readiness(reader).contains(Readiness::CONNECTED));
@@ -277,7 +279,7 @@ fn a_destination_that_loses_such_syns_is_spared_them_for_a_while() {
         let again = host.segment_sent();
         assert_eq!((again.payload.len(), again.header.options.fast_open), (0, None));
         answer(&mut host, &sent, None, 0);
-        host.stack.tcp().abort(socket, host.now, &mut Ignore).unwrap();
+        host.stack.tcp(host.now, &mut Ignore).abort(socket).unwrap();
         host.flush();
         host.sent.clear();
     }
@@ -295,7 +297,7 @@ fn silence_after_data_in_a_syn_stops_it_everywhere() {
     let (socket, sent) = call_out(&mut host, b"hello");
     answer(&mut host, &sent, None, 5);
     assert_eq!(host.stack.instruments().counters().fast_opens_acknowledged, 1);
-    host.stack.tcp().send(socket, b"more", host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, b"more").unwrap();
     host.pass(Duration::from_secs(400));
     assert!(host.stack.readiness(socket).contains(Readiness::ERROR));
     assert_eq!(host.stack.instruments().counters().fast_open_pauses, 1);
@@ -315,7 +317,7 @@ fn what_is_known_of_destinations_is_bounded() {
     for last in [20, 21] {
         host.pass(Duration::from_secs(1));
         let there = Endpoint::new(Ipv4Addr::new(10, 0, 0, last), 80);
-        host.stack.tcp().connect(there, fast(FastOpenCall::Now), host.now, &mut Ignore).unwrap();
+        host.stack.tcp(host.now, &mut Ignore).connect(there, fast(FastOpenCall::Now)).unwrap();
         host.flush();
         let sent = host.segments().into_iter().find(|sent| sent.to == there).unwrap();
         answer(&mut host, &sent, Some(cookie), 0);
@@ -331,7 +333,7 @@ fn the_form_of_the_experiment_is_tried_once() {
         .map(|_| {
             let (socket, sent) = call_out(&mut host, b"hello");
             answer(&mut host, &sent, None, 0);
-            host.stack.tcp().abort(socket, host.now, &mut Ignore).unwrap();
+            host.stack.tcp(host.now, &mut Ignore).abort(socket).unwrap();
             host.flush();
             host.sent.clear();
             sent.header.options.fast_open_experimental
@@ -345,7 +347,7 @@ fn destinations_can_be_forgotten() {
     let mut host = SingleHost::new();
     let cookie = learned(&mut host);
     assert_eq!(call_out(&mut host, b"hello").1.header.options.fast_open, Some(cookie));
-    host.stack.tcp().forget_destinations();
+    host.stack.tcp(host.now, &mut Ignore).forget_destinations();
     let (_, sent) = call_out(&mut host, b"hello");
     assert_eq!((sent.payload.len(), sent.header.options.fast_open), (0, Some(FastOpenCookie::new())));
 }
@@ -354,13 +356,13 @@ fn destinations_can_be_forgotten() {
 fn cookies_of_the_key_before_hold_while_it_is_named() {
     let mut host = SingleHost::new();
     listen(&mut host, queue(8));
-    host.stack.tcp().set_fast_open_keys([5; 16], None);
+    host.stack.tcp(host.now, &mut Ignore).set_fast_open_keys([5; 16], None);
     let old = ask(&mut host);
-    host.stack.tcp().set_fast_open_keys([6; 16], Some([5; 16]));
+    host.stack.tcp(host.now, &mut Ignore).set_fast_open_keys([6; 16], Some([5; 16]));
     let answer = call(&mut host, 1, syn(Some(old)), b"hello");
     let renewed = answer.header.options.fast_open.unwrap();
     assert_eq!((answer.header.acknowledgment.0, renewed == old), (106, false));
-    host.stack.tcp().set_fast_open_keys([6; 16], None);
+    host.stack.tcp(host.now, &mut Ignore).set_fast_open_keys([6; 16], None);
     assert_eq!(call(&mut host, 2, syn(Some(old)), b"hello").header.acknowledgment.0, 101);
     assert_eq!(call(&mut host, 3, syn(Some(renewed)), b"hello").header.acknowledgment.0, 106);
 }

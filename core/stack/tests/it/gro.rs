@@ -51,7 +51,7 @@ fn after(gro: bool, medium: fn(usize) -> Medium, v6: bool, change: &dyn Fn(&mut 
     net.stacks[1].add_link(config, net.now).unwrap();
     let listener = if v6 {
         let at = inhost_base::Endpoint { address: crate::common::address_v6(1), port: 80 };
-        net.stacks[1].tcp().listen(at, inhost_stack::ListenOptions::default(), net.now).unwrap()
+        net.stacks[1].tcp(net.now, &mut Ignore).listen(at, inhost_stack::ListenOptions::default()).unwrap()
     } else {
         net.listen(1, 80)
     };
@@ -63,7 +63,7 @@ fn after(gro: bool, medium: fn(usize) -> Medium, v6: bool, change: &dyn Fn(&mut 
     let caller = net.connect(0, to);
     let mut called = None;
     assert!(net.run(Duration::from_secs(20), |net| {
-        called = called.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
+        called = called.or(net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap());
         called.is_some()
     }));
     let called = called.unwrap().socket;

@@ -32,9 +32,9 @@ fn upload(siege: &mut Siege) -> u64 {
     let (before, began) = (siege.read_bytes, siege.now);
     while siege.now.since(began) < Duration::from_secs(2) {
         siege.round(Duration::from_millis(5));
-        while siege.honest.tcp().send(socket, &[7; 16_384], siege.now, &mut Ignore).is_ok() {}
+        while siege.honest.tcp(siege.now, &mut Ignore).send(socket, &[7; 16_384]).is_ok() {}
     }
-    siege.honest.tcp().abort(socket, siege.now, &mut Ignore).unwrap();
+    siege.honest.tcp(siege.now, &mut Ignore).abort(socket).unwrap();
     siege.read_bytes - before
 }
 

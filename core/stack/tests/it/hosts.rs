@@ -27,19 +27,19 @@ fn a_host_talks_to_itself_without_a_device() {
     let now = Instant::from_millis(77);
     let mut stack = Stack::new(StackConfig::default(), [1; 32], now);
     let there = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-    let listener = stack.tcp().listen(there, ListenOptions::default(), now).unwrap();
-    let caller = stack.tcp().connect(there, ConnectOptions::default(), now, &mut Ignore).unwrap();
+    let listener = stack.tcp(now, &mut Ignore).listen(there, ListenOptions::default()).unwrap();
+    let caller = stack.tcp(now, &mut Ignore).connect(there, ConnectOptions::default()).unwrap();
     settle(&mut stack, now);
-    let called = stack.tcp().accept(listener, now).unwrap().unwrap().socket;
+    let called = stack.tcp(now, &mut Ignore).accept(listener).unwrap().unwrap().socket;
     let text: Vec<u8> = (0..200_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
     let (mut sent, mut got) = (0, Vec::new());
     let mut place = vec![0; 30_000];
     while got.len() < text.len() {
-        if let Ok(count) = stack.tcp().send(caller, &text[sent..], now, &mut Ignore) {
+        if let Ok(count) = stack.tcp(now, &mut Ignore).send(caller, &text[sent..]) {
             sent += count;
         }
         settle(&mut stack, now);
-        while let Ok(count @ 1..) = stack.tcp().read(called, &mut place, now, &mut Ignore) {
+        while let Ok(count @ 1..) = stack.tcp(now, &mut Ignore).read(called, &mut place) {
             got.extend_from_slice(&place[..count]);
         }
     }
@@ -72,7 +72,7 @@ fn a_full_send_buffer_takes_nothing_and_says_so() {
     let mut net = Net::new(6);
     net.listen(1, 7);
     let caller = net.connect(0, endpoint(1, 7));
-    let mut send = |bytes: &[u8]| net.stacks[0].tcp().send(caller, bytes, net.now, &mut Ignore);
+    let mut send = |bytes: &[u8]| net.stacks[0].tcp(net.now, &mut Ignore).send(caller, bytes);
     let last = (0..10_000).map(|_| send(&[7; 10_000])).find(|sent| !matches!(sent, Ok(1..)));
     assert_eq!(last, Some(Err(StreamError::WouldBlock)));
     assert_eq!(send(b""), Ok(0), "nothing always fits");
@@ -83,11 +83,12 @@ fn both_families_and_both_media_carry_streams() {
     for (seed, mut net) in [(1, Net::new(1)), (2, Net::ethernet(2))] {
         for to in [Endpoint::new(address_v6(1), 80), endpoint(1, 80)] {
             let any = Endpoint::new(std::net::Ipv6Addr::UNSPECIFIED, 80);
-            let listener = net.stacks[1].tcp().listen(any, ListenOptions::default(), net.now).unwrap();
+            let listener =
+                net.stacks[1].tcp(net.now, &mut Ignore).listen(any, ListenOptions::default()).unwrap();
             let caller = net.connect(0, to);
             let mut called = None;
             let done = net.run(Duration::from_secs(20), |net| {
-                called = called.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
+                called = called.or(net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap());
                 called.is_some()
             });
             assert!(done, "no connection to {to}");
@@ -111,7 +112,7 @@ fn ten_thousand_connections_live_side_by_side() {
     let callers: Vec<TcpSocketId> = (0..COUNT).map(|_| net.connect(0, endpoint(1, 80))).collect();
     let mut called = HashMap::new();
     let done = net.run(Duration::from_secs(60), |net| {
-        while let Some(accepted) = net.stacks[1].tcp().accept(listener, net.now).unwrap() {
+        while let Some(accepted) = net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap() {
             called.insert(accepted.remote, accepted.socket);
         }
         called.len() == COUNT
@@ -284,7 +285,7 @@ fn short_memory_starves_nobody() {
     let mut done = false;
     net.run(Duration::from_secs(600), |net| {
         for &(caller, _) in &lazy {
-            let _ = net.stacks[0].tcp().send(caller, &[1; 4096], net.now, &mut Ignore);
+            let _ = net.stacks[0].tcp(net.now, &mut Ignore).send(caller, &[1; 4096]);
         }
         done = done || transfer.work(net);
         for stack in &net.stacks {
@@ -294,8 +295,8 @@ fn short_memory_starves_nobody() {
     });
     assert!(done, "{transfer:?}");
     for (caller, called) in lazy {
-        net.stacks[0].tcp().abort(caller, net.now, &mut Ignore).unwrap();
-        net.stacks[1].tcp().abort(called, net.now, &mut Ignore).unwrap();
+        net.stacks[0].tcp(net.now, &mut Ignore).abort(caller).unwrap();
+        net.stacks[1].tcp(net.now, &mut Ignore).abort(called).unwrap();
     }
 }
 
@@ -307,9 +308,9 @@ fn tables_are_bounded() {
     for _ in 0..10 {
         net.connect(0, endpoint(1, 80));
     }
-    let more = net.stacks[0].tcp().connect(endpoint(1, 80), ConnectOptions::default(), net.now, &mut Ignore);
+    let more = net.stacks[0].tcp(net.now, &mut Ignore).connect(endpoint(1, 80), ConnectOptions::default());
     assert_eq!(more, Err(inhost_stack::ConnectError::TooManySockets));
-    let listen = net.stacks[0].tcp().listen(endpoint(0, 1), ListenOptions::default(), net.now);
+    let listen = net.stacks[0].tcp(net.now, &mut Ignore).listen(endpoint(0, 1), ListenOptions::default());
     assert_eq!(listen, Err(inhost_stack::BindError::TooManySockets));
 }
 
@@ -322,7 +323,7 @@ fn ephemeral_ports_run_out_for_one_remote_end_only() {
     for _ in 0..10 {
         net.connect(0, endpoint(1, 80));
     }
-    let more = net.stacks[0].tcp().connect(endpoint(1, 80), ConnectOptions::default(), net.now, &mut Ignore);
+    let more = net.stacks[0].tcp(net.now, &mut Ignore).connect(endpoint(1, 80), ConnectOptions::default());
     assert_eq!(more, Err(inhost_stack::ConnectError::NoPort));
     net.connect(0, endpoint(1, 81));
 }
@@ -360,7 +361,7 @@ fn instruments_see_everything() {
         _ => None,
     });
     assert!(connected.unwrap().active && connected.unwrap().remote == endpoint(1, 80));
-    net.stacks[0].tcp().abort(caller, net.now, &mut net.sinks[0]).unwrap();
+    net.stacks[0].tcp(net.now, &mut net.sinks[0]).abort(caller).unwrap();
     assert!(net.sinks[0].events().any(|(_, event)| matches!(event, Event::Disconnected(_))));
 }
 
@@ -380,11 +381,14 @@ fn each_connection_is_accounted_for_once_at_its_end() {
     net.stacks[0].close(caller, net.now, &mut net.sinks[0]).unwrap();
     net.pass(Duration::from_secs(1));
     let mut place = [0; 4000];
-    let read = net.stacks[1].tcp().read(called, &mut place, net.now, &mut net.sinks[1]);
+    let read = net.stacks[1].tcp(net.now, &mut net.sinks[1]).read(called, &mut place);
     assert_eq!(read, Ok(3000));
     net.stacks[1].close(called, net.now, &mut net.sinks[1]).unwrap();
     net.pass(Duration::from_secs(1));
-    assert_eq!(net.stacks[0].instruments().state(caller), Some(TcpState::TimeWait));
+    assert_eq!(
+        net.stacks[0].instruments().connection(caller).map(|connection| connection.state()),
+        Some(TcpState::TimeWait)
+    );
     // TIME-WAIT has begun at one and not ended, and its end tells nothing more.
     for _ in 0..2 {
         for (host, bytes) in [(0, (3000, 0)), (1, (0, 3000))] {
@@ -399,7 +403,7 @@ fn each_connection_is_accounted_for_once_at_its_end() {
 
     // One that is aborted, one that is reset by it, and a call that is refused.
     let (caller, _) = net.connected(81);
-    net.stacks[0].tcp().abort(caller, net.now, &mut net.sinks[0]).unwrap();
+    net.stacks[0].tcp(net.now, &mut net.sinks[0]).abort(caller).unwrap();
     net.connect(0, endpoint(1, 9));
     net.pass(Duration::from_secs(1));
     let errors = |host| ended(&net, host).iter().skip(1).map(|of| of.error).collect::<Vec<_>>();
@@ -415,7 +419,7 @@ fn a_flood_of_handshakes_leaves_no_accounts() {
     // The caller is gone before it is answered.
     for _ in 0..10 {
         let caller = net.connect(0, endpoint(1, 80));
-        net.stacks[0].tcp().abort(caller, net.now, &mut Ignore).unwrap();
+        net.stacks[0].tcp(net.now, &mut Ignore).abort(caller).unwrap();
     }
     net.pass(Duration::from_secs(300));
     assert_eq!(ended(&net, 1), []);
@@ -466,7 +470,7 @@ fn a_writer_without_memory_is_woken_when_there_is_some() {
     while let Some(packet) = net.stacks[0].pool().take(100) {
         held.push(packet);
     }
-    let refused = net.stacks[0].tcp().send(caller, b"hello", net.now, &mut Ignore);
+    let refused = net.stacks[0].tcp(net.now, &mut Ignore).send(caller, b"hello");
     assert_eq!(refused, Err(StreamError::WouldBlock));
     // A task that writes whenever it may does not find out in vain again and again.
     assert!(!net.stacks[0].readiness(caller).contains(Readiness::WRITABLE));

@@ -12,7 +12,7 @@ fn pair(config: StackConfig) -> (Net, TcpSocketId, TcpSocketId) {
     let caller = net.connect(0, endpoint(1, 80));
     let mut called = None;
     assert!(net.run(Duration::from_secs(10), |net| {
-        called = called.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
+        called = called.or(net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap());
         called.is_some()
     }));
     (net, caller, called.unwrap().socket)
@@ -22,11 +22,11 @@ fn pair(config: StackConfig) -> (Net, TcpSocketId, TcpSocketId) {
 fn borrow_all(net: &mut Net, host: usize, socket: TcpSocketId, into: &mut Vec<u8>) {
     let (now, stack) = (net.now, &mut net.stacks[host]);
     loop {
-        match stack.tcp().borrow(socket, now, &mut Ignore) {
+        match stack.tcp(now, &mut Ignore).borrow(socket) {
             Ok(packet) => {
                 assert!(!packet.is_empty(), "the stream has not ended");
                 into.extend_from_slice(packet.bytes());
-                stack.tcp().give_back(packet);
+                stack.pool().give(packet);
             }
             Err(StreamError::WouldBlock) => return,
             Err(why) => panic!("{why}"),
@@ -44,7 +44,7 @@ fn lent_bytes_arrive_and_are_released_when_acknowledged() {
     assert!(net.run(Duration::from_secs(60), |net| {
         let (now, stack) = (net.now, &mut net.stacks[0]);
         while !rest.is_empty() {
-            match stack.tcp().lend(caller, &mut rest, SendHow::default(), now, &mut Ignore) {
+            match stack.tcp(now, &mut Ignore).lend(caller, &mut rest, SendHow::default()) {
                 Ok(taken) => assert!(taken > 0),
                 Err(StreamError::WouldBlock) => break,
                 Err(why) => panic!("{why}"),
@@ -69,9 +69,9 @@ fn lent_and_copied_bytes_keep_their_order() {
         let piece: Vec<u8> = (0..n * 97 + 1).map(|i| (i + n) as u8).collect();
         let (now, stack) = (net.now, &mut net.stacks[0]);
         let taken = if n % 2 == 0 {
-            stack.tcp().lend(caller, &mut Bytes::from(piece.clone()), SendHow::default(), now, &mut Ignore)
+            stack.tcp(now, &mut Ignore).lend(caller, &mut Bytes::from(piece.clone()), SendHow::default())
         } else {
-            stack.tcp().send(caller, &piece, now, &mut Ignore)
+            stack.tcp(now, &mut Ignore).send(caller, &piece)
         };
         assert_eq!(taken, Ok(piece.len()));
         sent.extend(piece);
@@ -83,10 +83,10 @@ fn lent_and_copied_bytes_keep_their_order() {
     }));
     assert!(got == sent);
     let now = net.now;
-    net.stacks[0].tcp().shutdown(caller, now, &mut Ignore).unwrap();
+    net.stacks[0].tcp(now, &mut Ignore).shutdown(caller).unwrap();
     assert!(net.run(Duration::from_secs(10), |net| {
         let now = net.now;
-        net.stacks[1].tcp().borrow(called, now, &mut Ignore).is_ok_and(|packet| packet.is_empty())
+        net.stacks[1].tcp(now, &mut Ignore).borrow(called).is_ok_and(|packet| packet.is_empty())
     }));
 }
 
@@ -103,14 +103,14 @@ fn full_send_queues_do_not_keep_acknowledgments_out() {
     let mut got = 0;
     for _ in 0..200 {
         let (now, stack) = (net.now, &mut net.stacks[0]);
-        while let Ok(count) = stack.tcp().send(caller, &[5; 4096], now, &mut Ignore) {
+        while let Ok(count) = stack.tcp(now, &mut Ignore).send(caller, &[5; 4096]) {
             sent += count;
         }
         let left = stack.memory().limit_bytes() - stack.memory().outstanding_bytes();
         assert!(left >= 2 * 2176, "only {left} bytes are left to receive with");
         net.pass(Duration::from_millis(5));
         let (now, stack) = (net.now, &mut net.stacks[1]);
-        while let Ok(count @ 1..) = stack.tcp().read(called, &mut place, now, &mut Ignore) {
+        while let Ok(count @ 1..) = stack.tcp(now, &mut Ignore).read(called, &mut place) {
             got += count;
         }
     }

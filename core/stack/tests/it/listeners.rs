@@ -17,7 +17,7 @@ fn here(port: u16) -> Endpoint {
 }
 fn listen(host: &mut SingleHost, port: u16, options: ListenOptions) -> ListenerId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-    host.stack.tcp().listen(any, options, host.now).unwrap()
+    host.stack.tcp(host.now, &mut Ignore).listen(any, options).unwrap()
 }
 fn syn(host: &mut SingleHost, from: u16) -> Vec<Sent> {
     host.segment(peer(from), here(23), header(Flags::SYN, 100, 0), b"");
@@ -47,7 +47,7 @@ fn a_full_syn_queue_leaves_syns_unanswered_until_the_oldest_is_old() {
     assert_eq!(answer.len(), 1);
     assert_eq!(host.stack.instruments().info(listener, host.now).unwrap().send_queue, 3);
     finish(&mut host, 4, &answer[0]);
-    let accepted = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();
+    let accepted = host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap();
     assert_eq!((accepted.remote, accepted.local, accepted.held), (peer(4), here(23), false));
 }
 
@@ -61,15 +61,15 @@ fn a_full_accept_queue_delays_the_last_step_of_the_handshake() {
     finish(&mut host, 1, &first[0]);
     finish(&mut host, 2, &second[0]);
     assert!(syn(&mut host, 3).is_empty(), "no new handshake while nobody accepts");
-    let accepted = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();
+    let accepted = host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap();
     assert_eq!(accepted.remote, peer(1));
-    assert_eq!(host.stack.tcp().accept(listener, host.now).unwrap(), None);
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap(), None);
     // The SYN and ACK goes again, the caller answers it again, and now there is room.
     host.pass(Duration::from_millis(1_100));
     let again: Vec<Sent> = host.segments().into_iter().filter(|sent| sent.to == peer(2)).collect();
     assert!(again.iter().any(|sent| sent.header.flags.contains(Flags::SYN | Flags::ACK)));
     finish(&mut host, 2, &second[0]);
-    assert_eq!(host.stack.tcp().accept(listener, host.now).unwrap().unwrap().remote, peer(2));
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap().remote, peer(2));
 }
 
 #[test]
@@ -94,7 +94,8 @@ fn a_listener_becomes_ready_and_takes_its_unaccepted_connections_with_it() {
 fn local_ends_are_taken_once_and_must_be_ours() {
     let mut host = SingleHost::new();
     listen(&mut host, 23, ListenOptions::default());
-    let mut listen = |local: Endpoint| host.stack.tcp().listen(local, ListenOptions::default(), host.now);
+    let mut listen =
+        |local: Endpoint| host.stack.tcp(host.now, &mut Ignore).listen(local, ListenOptions::default());
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
     assert_eq!(listen(any), Err(BindError::InUse));
     assert_eq!(listen(Endpoint::new(Ipv4Addr::new(9, 9, 9, 9), 23)), Err(BindError::NotOurs));
@@ -108,7 +109,8 @@ fn port_zero_lets_the_host_choose_a_free_one() {
     let mut ports: Vec<u16> = (0..100)
         .map(|_| {
             let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
-            let listener = host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+            let listener =
+                host.stack.tcp(host.now, &mut Ignore).listen(any, ListenOptions::default()).unwrap();
             host.stack.endpoints(listener).unwrap().0.port
         })
         .collect();
@@ -122,18 +124,18 @@ fn port_zero_lets_the_host_choose_a_free_one() {
 fn the_more_particular_listener_gets_the_call() {
     let mut host = SingleHost::new();
     let both = Endpoint::new(Ipv6Addr::UNSPECIFIED, 23);
-    let both = host.stack.tcp().listen(both, ListenOptions::default(), host.now).unwrap();
+    let both = host.stack.tcp(host.now, &mut Ignore).listen(both, ListenOptions::default()).unwrap();
     let answer = syn(&mut host, 1);
     finish(&mut host, 1, &answer[0]);
-    assert!(host.stack.tcp().accept(both, host.now).unwrap().is_some(), "both families");
+    assert!(host.stack.tcp(host.now, &mut Ignore).accept(both).unwrap().is_some(), "both families");
     let any = listen(&mut host, 23, ListenOptions::default());
     let answer = syn(&mut host, 2);
     finish(&mut host, 2, &answer[0]);
-    assert!(host.stack.tcp().accept(any, host.now).unwrap().is_some());
-    let one = host.stack.tcp().listen(here(23), ListenOptions::default(), host.now).unwrap();
+    assert!(host.stack.tcp(host.now, &mut Ignore).accept(any).unwrap().is_some());
+    let one = host.stack.tcp(host.now, &mut Ignore).listen(here(23), ListenOptions::default()).unwrap();
     let answer = syn(&mut host, 3);
     finish(&mut host, 3, &answer[0]);
-    assert!(host.stack.tcp().accept(one, host.now).unwrap().is_some());
+    assert!(host.stack.tcp(host.now, &mut Ignore).accept(one).unwrap().is_some());
 }
 
 #[test]
@@ -143,7 +145,7 @@ fn a_held_syn_waits_for_a_word() {
     options.hold_syn = true;
     let listener = listen(&mut host, 23, options);
     assert!(syn(&mut host, 1).is_empty());
-    let held = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();
+    let held = host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap();
     assert!(held.held);
     // The caller sends its SYN again, and again, for as long as it takes.
     for _ in 0..5 {
@@ -151,8 +153,8 @@ fn a_held_syn_waits_for_a_word() {
         host.pass(Duration::from_secs(3));
     }
     assert!(host.segments().is_empty());
-    host.stack.tcp().proceed(held.socket, host.now, &mut Ignore).unwrap();
-    assert_eq!(host.stack.tcp().proceed(held.socket, host.now, &mut Ignore), Err(SocketError::WrongKind));
+    host.stack.tcp(host.now, &mut Ignore).proceed(held.socket).unwrap();
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).proceed(held.socket), Err(SocketError::WrongKind));
     host.flush();
     let answer = host.segment_sent();
     assert_eq!(answer.header.flags, Flags::SYN | Flags::ACK);
@@ -160,7 +162,7 @@ fn a_held_syn_waits_for_a_word() {
     finish(&mut host, 1, &answer);
     let (socket, ready) = host.stack.ready().unwrap();
     assert!(socket == held.socket && ready.contains(Readiness::CONNECTED.union(Readiness::WRITABLE)));
-    assert_eq!(host.stack.tcp().accept(listener, host.now).unwrap(), None);
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap(), None);
 }
 
 #[test]
@@ -170,21 +172,21 @@ fn a_held_syn_can_be_refused_or_withdrawn() {
     options.hold_syn = true;
     let listener = listen(&mut host, 23, options);
     syn(&mut host, 1);
-    let held = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();
-    host.stack.tcp().refuse(held.socket, Refusal::Reset, host.now, &mut Ignore).unwrap();
+    let held = host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap();
+    host.stack.tcp(host.now, &mut Ignore).refuse(held.socket, Refusal::Reset).unwrap();
     host.flush();
     let reset = host.segment_sent().header;
     assert_eq!((reset.flags, reset.acknowledgment), (Flags::RST | Flags::ACK, Sequence(101)));
     assert_eq!(host.stack.instruments().socket_count(), 1);
     syn(&mut host, 2);
-    let held = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();
+    let held = host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap();
     host.segment(peer(2), here(23), header(Flags::RST, 101, 0), b"");
     assert!(host.stack.readiness(held.socket).contains(Readiness::CLOSED));
     host.stack.close(held.socket, host.now, &mut Ignore).unwrap();
     // One that nobody has taken yet goes without a trace.
     syn(&mut host, 3);
     host.segment(peer(3), here(23), header(Flags::RST, 101, 0), b"");
-    assert_eq!(host.stack.tcp().accept(listener, host.now).unwrap(), None);
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap(), None);
     assert_eq!((host.stack.instruments().socket_count(), host.segments().len()), (1, 0));
 }
 
@@ -208,9 +210,9 @@ fn a_gateway_takes_calls_to_every_address_and_port() {
     let ours = listen(&mut host, 23, ListenOptions::default());
     let (every, far) = called_far_away(&mut host);
     assert!(host.segments().is_empty());
-    let held = host.stack.tcp().accept(every, host.now).unwrap().unwrap();
+    let held = host.stack.tcp(host.now, &mut Ignore).accept(every).unwrap().unwrap();
     assert_eq!((held.local, held.remote), (far, peer(1)));
-    host.stack.tcp().proceed(held.socket, host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).proceed(held.socket).unwrap();
     host.flush();
     let answer = host.segment_sent();
     assert_eq!((answer.from, answer.to), (far, peer(1)));
@@ -218,9 +220,9 @@ fn a_gateway_takes_calls_to_every_address_and_port() {
     assert_eq!(syn(&mut host, 2).len(), 1);
     host.segment(peer(3), Endpoint { port: 23, ..far }, header(Flags::SYN, 100, 0), b"");
     assert!(host.segments().is_empty());
-    assert_eq!(host.stack.tcp().accept(every, host.now).unwrap().unwrap().local.port, 23);
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).accept(every).unwrap().unwrap().local.port, 23);
     host.segment(peer(4), here(99), header(Flags::SYN, 100, 0), b"");
-    assert_eq!(host.stack.tcp().accept(every, host.now).unwrap().unwrap().local, here(99));
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).accept(every).unwrap().unwrap().local, here(99));
     assert_eq!(host.stack.instruments().info(ours, host.now).unwrap().send_queue, 1);
     let _ = LINK;
 }
@@ -250,8 +252,8 @@ fn a_gateway_without_an_address_of_its_own_refuses_from_the_one_that_was_meant()
     };
     host.stack.ip_mut().add_route(route).unwrap();
     let (every, _) = called_far_away(&mut host);
-    let held = host.stack.tcp().accept(every, host.now).unwrap().unwrap();
-    host.stack.tcp().refuse(held.socket, Refusal::Unreachable, host.now, &mut Ignore).unwrap();
+    let held = host.stack.tcp(host.now, &mut Ignore).accept(every).unwrap().unwrap();
+    host.stack.tcp(host.now, &mut Ignore).refuse(held.socket, Refusal::Unreachable).unwrap();
     host.flush();
     assert_eq!(
         host.sent[0][12..20],
@@ -268,15 +270,15 @@ fn a_held_syn_can_end_in_silence_or_by_a_routers_word() {
     options.hold_syn = true;
     let listener = listen(&mut host, 23, options);
     syn(&mut host, 1);
-    let held = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();
-    host.stack.tcp().refuse(held.socket, Refusal::Silence, host.now, &mut Ignore).unwrap();
+    let held = host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap();
+    host.stack.tcp(host.now, &mut Ignore).refuse(held.socket, Refusal::Silence).unwrap();
     host.flush();
     assert!(host.sent.is_empty());
     assert_eq!(host.stack.instruments().socket_count(), 1);
     // It tries again, and is held again.
     syn(&mut host, 1);
-    let held = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();
-    host.stack.tcp().refuse(held.socket, Refusal::Unreachable, host.now, &mut Ignore).unwrap();
+    let held = host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap();
+    host.stack.tcp(host.now, &mut Ignore).refuse(held.socket, Refusal::Unreachable).unwrap();
     host.flush();
     let message = host.messages().remove(0);
     let quoted = &message[8..];

@@ -19,7 +19,7 @@ fn here() -> Endpoint {
     endpoint(0, 23)
 }
 fn listen(host: &mut SingleHost, options: ListenOptions) -> ListenerId {
-    host.stack.tcp().listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, host.now).unwrap()
+    host.stack.tcp(host.now, &mut Ignore).listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options).unwrap()
 }
 fn set(host: &mut SingleHost, socket: impl Into<SocketId>, option: SocketOption) {
     host.stack.set_option(socket, option, host.now, &mut Ignore).unwrap();
@@ -33,7 +33,7 @@ fn call(host: &mut SingleHost, from: u16) -> (u32, u32) {
     (next, 101)
 }
 fn accepted(host: &mut SingleHost, listener: ListenerId) -> Option<TcpSocketId> {
-    host.stack.tcp().accept(listener, host.now).unwrap().map(|accepted| accepted.socket)
+    host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().map(|accepted| accepted.socket)
 }
 fn opened(host: &mut SingleHost) -> (TcpSocketId, u32, u32) {
     let listener = listen(host, ListenOptions::default());
@@ -47,7 +47,7 @@ fn lingering_for_no_time_is_resetting() {
     let mut host = SingleHost::new();
     let (socket, ..) = opened(&mut host);
     set(&mut host, socket, SocketOption::Linger(Some(Duration::ZERO)));
-    host.stack.tcp().send(socket, b"lost", host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, b"lost").unwrap();
     host.stack.close(socket, host.now, &mut Ignore).unwrap();
     host.flush();
     assert!(host.segment_sent().header.flags.rst());
@@ -59,8 +59,8 @@ fn what_lingers_is_given_up_when_its_time_is_over() {
     let mut host = SingleHost::new();
     let (socket, ..) = opened(&mut host);
     set(&mut host, socket, SocketOption::Linger(Some(Duration::from_secs(3))));
-    assert_eq!(host.stack.options(socket).unwrap().linger, Some(Duration::from_secs(3)));
-    host.stack.tcp().send(socket, b"late", host.now, &mut Ignore).unwrap();
+    assert_eq!(host.stack.instruments().options(socket).unwrap().linger, Some(Duration::from_secs(3)));
+    host.stack.tcp(host.now, &mut Ignore).send(socket, b"late").unwrap();
     host.stack.close(socket, host.now, &mut Ignore).unwrap();
     host.pass(Duration::from_millis(2_900));
     assert!(host.segments().iter().all(|sent| !sent.header.flags.rst()));
@@ -75,7 +75,7 @@ fn what_is_delivered_in_time_lingers_no_more() {
     let mut host = SingleHost::new();
     let (socket, ours, theirs) = opened(&mut host);
     set(&mut host, socket, SocketOption::Linger(Some(Duration::from_secs(3))));
-    host.stack.tcp().send(socket, b"soon", host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, b"soon").unwrap();
     host.stack.close(socket, host.now, &mut Ignore).unwrap();
     host.flush();
     host.segment(peer(1), here(), header(Flags::ACK, theirs, ours + 5), b"");
@@ -102,7 +102,7 @@ fn a_connection_without_data_is_not_given_out_for_a_while() {
     );
     host.segment(peer(1), here(), header(Flags::ACK, theirs, ours), b"hello");
     let first = accepted(&mut host, listener).unwrap();
-    assert_eq!(host.stack.tcp().read(first, &mut [0; 9], host.now, &mut Ignore), Ok(5));
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).read(first, &mut [0; 9]), Ok(5));
     host.pass(Duration::from_millis(4_900));
     assert_eq!(accepted(&mut host, listener), None);
     host.pass(Duration::from_millis(200));
@@ -163,7 +163,7 @@ fn connections_begin_with_what_their_listener_was_asked_for() {
     assert_eq!(wrong, Err(SocketError::WrongKind));
     call(&mut host, 1);
     let socket = accepted(&mut host, listener).unwrap();
-    let options = host.stack.options(socket).unwrap();
+    let options = host.stack.instruments().options(socket).unwrap();
     assert_eq!((options.tcp.nagle, options.tcp.user_timeout), (false, timeout));
     // A buffer begins with no more than its limit.
     assert_eq!(
@@ -175,7 +175,7 @@ fn connections_begin_with_what_their_listener_was_asked_for() {
     assert_eq!((options.hop_limit, options.dont_fragment), (Some(7), false));
     let info = host.stack.instruments().info(socket, host.now).unwrap().tcp.unwrap();
     assert_ne!(info.congestion_control, "CUBIC");
-    host.stack.tcp().send(socket, &[1; 900], host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, &[1; 900]).unwrap();
     host.flush();
     let frames = core::mem::take(&mut host.sent);
     let ip = Ipv4View::new(frames.last().unwrap()).unwrap();
@@ -183,7 +183,7 @@ fn connections_begin_with_what_their_listener_was_asked_for() {
     // Set on the connection itself, too, and readable there.
     set(&mut host, socket, SocketOption::DontFragment(true));
     set(&mut host, socket, SocketOption::Tcp(ConnectionOption::Cork(true)));
-    let options = host.stack.options(socket).unwrap();
+    let options = host.stack.instruments().options(socket).unwrap();
     assert!(options.dont_fragment && options.cork);
 }
 

@@ -30,7 +30,7 @@ fn connections(net: &mut Net, port: u16, count: usize) -> Vec<(TcpSocketId, TcpS
         let caller = net.connect(0, endpoint(1, port));
         let mut called = None;
         assert!(net.run(Duration::from_secs(300), |net| {
-            called = called.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
+            called = called.or(net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap());
             called.is_some() && net.stacks[0].readiness(caller).contains(Readiness::CONNECTED)
         }));
         pairs.push((caller, called.unwrap().socket));
@@ -41,7 +41,7 @@ fn write_all_it_takes(net: &mut Net, host: usize, socket: TcpSocketId) -> usize 
     let mut written = 0;
     loop {
         let (now, stack) = (net.now, &mut net.stacks[host]);
-        match stack.tcp().send(socket, &[7; 8192], now, &mut Ignore) {
+        match stack.tcp(now, &mut Ignore).send(socket, &[7; 8192]) {
             Ok(count) => written += count,
             Err(StreamError::WouldBlock) => return written,
             Err(why) => panic!("{why}"),
@@ -91,7 +91,13 @@ fn those_who_do_not_read_leave_enough_for_those_who_do() {
     }
     // Nobody was cut off, and all of it arrives once somebody reads.
     for &(_, called) in &hoards {
-        assert!(net.stacks[1].instruments().connection_error(called).is_none());
+        assert!(
+            net.stacks[1]
+                .instruments()
+                .connection(called)
+                .and_then(|connection| connection.error())
+                .is_none()
+        );
         assert!(net.run(Duration::from_secs(60), |net| net.read(1, called, 1 << 20).is_empty()));
     }
 }

@@ -4,7 +4,7 @@ use crate::common::packets::{SingleHost, emit};
 use crate::common::{Net, address, address_v6, endpoint};
 use inhost_base::{Duration, IpAddr};
 use inhost_stack::{
-    DatagramError, ErrorKind, Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSocketId, SocketKind,
+    DatagramError, ErrorKind, Ignore, Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSocketId, SocketKind,
     UdpOptions,
 };
 use inhost_wire::icmpv4::{Icmpv4Message, TimeExceededCode, UnreachableCode};
@@ -19,12 +19,12 @@ fn probe(to: IpAddr, number: u16) -> Probe {
 }
 fn answers(net: &mut Net, socket: ProbeSocketId) -> Vec<ProbeAnswer> {
     net.pass(Duration::from_secs(1));
-    std::iter::from_fn(|| net.stacks[0].probe().receive(socket, net.now).ok()).collect()
+    std::iter::from_fn(|| net.stacks[0].probe(net.now, &mut Ignore).receive(socket).ok()).collect()
 }
 /// A probe of number 5, and the frame that it is.
 fn sent(host: &mut SingleHost, method: ProbeMethod) -> (ProbeSocketId, Vec<u8>) {
-    let socket = host.stack.probe().open(method, host.now).unwrap();
-    host.stack.probe().send(socket, &probe(address(1), 5), host.now).unwrap();
+    let socket = host.stack.probe(host.now, &mut Ignore).open(method).unwrap();
+    host.stack.probe(host.now, &mut Ignore).send(socket, &probe(address(1), 5)).unwrap();
     host.flush();
     (socket, host.sent.pop().unwrap())
 }
@@ -39,9 +39,9 @@ fn probes_that_arrive_are_answered() {
     for mut net in [Net::new(60), Net::ethernet(61)] {
         for to in [address(1), address_v6(1)] {
             for method in METHODS {
-                let socket = net.stacks[0].probe().open(method, net.now).unwrap();
+                let socket = net.stacks[0].probe(net.now, &mut Ignore).open(method).unwrap();
                 for number in [0, 1, 700] {
-                    net.stacks[0].probe().send(socket, &probe(to, number), net.now).unwrap();
+                    net.stacks[0].probe(net.now, &mut Ignore).send(socket, &probe(to, number)).unwrap();
                 }
                 let news = match method {
                     ProbeMethod::Echo => ProbeNews::Answered,
@@ -74,21 +74,25 @@ fn a_call_probe_is_a_syn_that_offers_a_window() {
 fn an_open_port_answers_and_is_left_in_peace() {
     let mut net = Net::new(62);
     let listener = net.listen(1, 80);
-    let echo = net.stacks[1].udp().bind(endpoint(1, 33_434), UdpOptions::default(), net.now).unwrap();
+    let echo =
+        net.stacks[1].udp(net.now, &mut Ignore).bind(endpoint(1, 33_434), UdpOptions::default()).unwrap();
     for method in [METHODS[1], METHODS[2]] {
-        let socket = net.stacks[0].probe().open(method, net.now).unwrap();
-        net.stacks[0].probe().send(socket, &probe(address(1), 0), net.now).unwrap();
+        let socket = net.stacks[0].probe(net.now, &mut Ignore).open(method).unwrap();
+        net.stacks[0].probe(net.now, &mut Ignore).send(socket, &probe(address(1), 0)).unwrap();
         net.pass(Duration::from_millis(100));
         if method == METHODS[1] {
             let mut place = [0; 100];
-            let info = net.stacks[1].udp().receive_from(echo, &mut place, net.now).unwrap();
-            net.stacks[1].udp().send_to(echo, b"who are you?", Some(info.from), None, net.now).unwrap();
+            let info = net.stacks[1].udp(net.now, &mut Ignore).receive_from(echo, &mut place).unwrap();
+            net.stacks[1]
+                .udp(net.now, &mut Ignore)
+                .send_to(echo, b"who are you?", Some(info.from), None)
+                .unwrap();
         }
         let heard = answers(&mut net, socket);
         assert_eq!(heard.iter().map(|answer| answer.news).collect::<Vec<_>>(), [ProbeNews::Answered]);
         net.close(0, socket);
     }
-    assert!(net.stacks[1].tcp().accept(listener, net.now).unwrap().is_none());
+    assert!(net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap().is_none());
     let connections =
         net.stacks[1].instruments().sockets(net.now).filter(|s| s.kind == SocketKind::Connection).count();
     assert_eq!(connections, 0, "the handshake that nobody wants is reset");
@@ -98,32 +102,34 @@ fn an_open_port_answers_and_is_left_in_peace() {
 fn a_probe_is_as_it_was_asked_for() {
     for method in METHODS {
         let mut host = SingleHost::new();
-        let socket = host.stack.probe().open(method, host.now).unwrap();
+        let socket = host.stack.probe(host.now, &mut Ignore).open(method).unwrap();
         for (packet_bytes, length) in
             [(60, 60), (1500, 1500), (0, if method == METHODS[2] { 40 } else { 28 })]
         {
             let asked = Probe { to: address(1), number: 9, hop_limit: 7, packet_bytes };
-            host.stack.probe().send(socket, &asked, host.now).unwrap();
+            host.stack.probe(host.now, &mut Ignore).send(socket, &asked).unwrap();
             host.flush();
             let frame = host.sent.pop().unwrap();
             assert_eq!((frame.len(), frame[8], frame[6] & 0x40), (length, 7, 0x40), "{method:?}");
         }
         // Nothing that is sent in pieces says anything of the way.
         let long = Probe { packet_bytes: 1501, ..probe(address(1), 9) };
-        host.stack.probe().send(socket, &long, host.now).unwrap();
+        host.stack.probe(host.now, &mut Ignore).send(socket, &long).unwrap();
         host.flush();
         assert!(host.sent.is_empty());
-        assert_eq!(host.stack.probe().receive(socket, host.now), Err(DatagramError::TooLong));
-        assert!(host.stack.probe().send(socket, &Probe { hop_limit: 0, ..long }, host.now).is_err());
+        assert_eq!(host.stack.probe(host.now, &mut Ignore).receive(socket), Err(DatagramError::TooLong));
+        assert!(
+            host.stack.probe(host.now, &mut Ignore).send(socket, &Probe { hop_limit: 0, ..long }).is_err()
+        );
     }
 }
 
 #[test]
 fn echo_probes_look_the_same_to_who_shares_out_the_load() {
     let mut host = SingleHost::new();
-    let socket = host.stack.probe().open(ProbeMethod::Echo, host.now).unwrap();
+    let socket = host.stack.probe(host.now, &mut Ignore).open(ProbeMethod::Echo).unwrap();
     for number in [0, 1, 77, 0xffff] {
-        host.stack.probe().send(socket, &probe(address(1), number), host.now).unwrap();
+        host.stack.probe(host.now, &mut Ignore).send(socket, &probe(address(1), number)).unwrap();
     }
     host.flush();
     let marks: Vec<_> = host.sent.iter().map(|frame| frame[20..26].to_vec()).collect();
@@ -138,12 +144,15 @@ fn errors_tell_who_and_are_believed_when_they_quote_what_was_sent() {
         time_exceeded(&mut host, &frame);
         let news = ProbeNews::Error { kind: ErrorKind::TimeExceeded, mtu_bytes: None };
         let answer = ProbeAnswer { number: 5, to: address(1), from: address(7), news };
-        assert_eq!(host.stack.probe().receive(socket, host.now), Ok(answer), "{method:?}");
+        assert_eq!(host.stack.probe(host.now, &mut Ignore).receive(socket), Ok(answer), "{method:?}");
         let (code, invoking) = (UnreachableCode::FragmentationNeeded, &frame[..28]);
         let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 1400, invoking };
         host.icmp(address(7), &emit(&message));
         let news = ProbeNews::Error { kind: ErrorKind::PacketTooBig, mtu_bytes: Some(1400) };
-        assert_eq!(host.stack.probe().receive(socket, host.now), Ok(ProbeAnswer { news, ..answer }));
+        assert_eq!(
+            host.stack.probe(host.now, &mut Ignore).receive(socket),
+            Ok(ProbeAnswer { news, ..answer })
+        );
         // Another identifier or port, and of a call another sequence number, was never sent.
         let changed: &[usize] = match method {
             ProbeMethod::Echo => &[24],
@@ -154,7 +163,7 @@ fn errors_tell_who_and_are_believed_when_they_quote_what_was_sent() {
             let mut other = frame.clone();
             other[at] ^= 0x80;
             time_exceeded(&mut host, &other);
-            let heard = host.stack.probe().receive(socket, host.now);
+            let heard = host.stack.probe(host.now, &mut Ignore).receive(socket);
             assert_eq!(heard, Err(DatagramError::WouldBlock), "{method:?}, octet {at}");
         }
     }
@@ -170,7 +179,7 @@ fn who_answers_a_call_must_know_what_it_said() {
         let header = crate::common::packets::header(flags, 1000, acknowledgment);
         host.segment(endpoint(1, from), endpoint(0, port), header, b"");
         host.flush();
-        host.stack.probe().receive(socket, host.now).ok().map(|answer| answer.news)
+        host.stack.probe(host.now, &mut Ignore).receive(socket).ok().map(|answer| answer.news)
     };
     let accepts = Flags::SYN.union(Flags::ACK);
     assert_eq!(answer(&mut host, sequence, accepts, 80), None, "an old number");

@@ -113,20 +113,23 @@ fn senders() -> Vec<(&'static str, Sender)> {
     let udp = |to: IpAddr| -> Sender {
         Box::new(move |host| {
             let any = Endpoint::new(Ipv6Addr::UNSPECIFIED, 4000);
-            let socket = host.stack.udp().bind(any, UdpOptions::default(), host.now).unwrap();
-            host.stack.udp().send_to(socket, &[1; 100], Some(Endpoint::new(to, 53)), None, host.now).unwrap();
+            let socket = host.stack.udp(host.now, &mut Ignore).bind(any, UdpOptions::default()).unwrap();
+            host.stack
+                .udp(host.now, &mut Ignore)
+                .send_to(socket, &[1; 100], Some(Endpoint::new(to, 53)), None)
+                .unwrap();
         })
     };
     let tcp = |to: IpAddr| -> Sender {
         Box::new(move |host| {
             let (to, options) = (Endpoint::new(to, 80), ConnectOptions::default());
-            host.stack.tcp().connect(to, options, host.now, &mut Ignore).unwrap();
+            host.stack.tcp(host.now, &mut Ignore).connect(to, options).unwrap();
         })
     };
     let echo = |to: IpAddr| -> Sender {
         Box::new(move |host| {
-            let socket = host.stack.echo().open(host.now).unwrap();
-            host.stack.echo().send(socket, to, 1, b"a ping", host.now).unwrap();
+            let socket = host.stack.echo(host.now, &mut Ignore).open().unwrap();
+            host.stack.echo(host.now, &mut Ignore).send(socket, to, 1, b"a ping").unwrap();
         })
     };
     vec![
@@ -192,11 +195,11 @@ fn a_stranger_who_quotes_what_was_never_sent_redirects_nothing() {
 fn an_answer_to_a_stranger_redirects_nothing() {
     let mut host = router_client();
     let (here, victim) = (endpoint(0, 7), Endpoint::new(FAR, 2000));
-    let socket = host.stack.udp().bind(here, UdpOptions::default(), host.now).unwrap();
+    let socket = host.stack.udp(host.now, &mut Ignore).bind(here, UdpOptions::default()).unwrap();
     let asked = [&2000_u16.to_be_bytes()[..], &7_u16.to_be_bytes(), &12_u16.to_be_bytes(), &[0; 2], b"echo"];
     let packet = ip_frame(FAR.into(), here.address, protocol::UDP, &asked.concat());
     host.deliver(&frame(GATEWAYS[0], EtherType::IPV4, &packet));
-    host.stack.udp().send_to(socket, b"echo", Some(victim), None, host.now).unwrap();
+    host.stack.udp(host.now, &mut Ignore).send_to(socket, b"echo", Some(victim), None).unwrap();
     let (_, answer) = packet_sent(&mut host);
     redirect(&mut host, 0, &answer);
     assert_eq!((accepted(&host), not_credible(&host)), (0, 1));
@@ -222,9 +225,9 @@ fn an_ipv6_redirect_that_quotes_nothing_or_another_packet_is_not_believed() {
 #[test]
 fn a_probe_is_redirected_as_the_packets_that_it_stands_for() {
     let mut host = router_client();
-    let socket = host.stack.probe().open(ProbeMethod::Echo, host.now).unwrap();
+    let socket = host.stack.probe(host.now, &mut Ignore).open(ProbeMethod::Echo).unwrap();
     let probe = Probe { to: FAR.into(), number: 1, hop_limit: 3, packet_bytes: 28 };
-    host.stack.probe().send(socket, &probe, host.now).unwrap();
+    host.stack.probe(host.now, &mut Ignore).send(socket, &probe).unwrap();
     let (_, packet) = packet_sent(&mut host);
     let mut other = packet.clone();
     other[27] ^= 2;
@@ -241,7 +244,7 @@ fn a_bare_acknowledgment_is_redirected_too() {
     use inhost_wire::tcp::Flags;
     let mut host = router_client();
     let (here, far) = (endpoint(0, 80), Endpoint::new(FAR, 2000));
-    host.stack.tcp().listen(here, ListenOptions::default(), host.now).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).listen(here, ListenOptions::default()).unwrap();
     let segment = |host: &mut SingleHost, header, payload: &[u8]| {
         host.sent.clear();
         host.deliver(&frame(GATEWAYS[0], EtherType::IPV4, &segment_frame(far, here, header, payload)));

@@ -23,7 +23,7 @@ fn here(port: u16) -> Endpoint {
 fn listening(port: u16) -> SingleHost {
     let mut host = SingleHost::new();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-    host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).listen(any, ListenOptions::default()).unwrap();
     host
 }
 fn dropped(host: &SingleHost, why: Drop) -> u64 {
@@ -173,7 +173,7 @@ fn headers_that_lie_are_dropped() {
 fn a_call_to_where_nobody_can_be_is_refused_at_once() {
     let mut host = SingleHost::new();
     let mut call = |to: Endpoint| {
-        host.stack.tcp().connect(to, ConnectOptions::default(), host.now, &mut Ignore).unwrap_err()
+        host.stack.tcp(host.now, &mut Ignore).connect(to, ConnectOptions::default()).unwrap_err()
     };
     for to in ["255.255.255.255", "224.0.0.1", "0.0.0.0", "ff02::1", "::"] {
         let why = call(Endpoint::new(to.parse::<std::net::IpAddr>().unwrap(), 80));
@@ -190,16 +190,15 @@ fn a_call_to_where_nobody_can_be_is_refused_at_once() {
 #[test]
 fn the_local_end_is_as_asked_for_or_chosen_and_stays() {
     let mut host = SingleHost::new();
-    let chosen =
-        host.stack.tcp().connect(peer(80), ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    let chosen = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), ConnectOptions::default()).unwrap();
     let local = Local { address: Some(address(0)), port: 4444 };
     let options = || {
         let mut options = ConnectOptions::default();
         options.local = local;
         options
     };
-    let asked = host.stack.tcp().connect(peer(80), options(), host.now, &mut Ignore).unwrap();
-    let again = host.stack.tcp().connect(peer(80), options(), host.now, &mut Ignore);
+    let asked = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), options()).unwrap();
+    let again = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), options());
     assert_eq!(again.unwrap_err(), ConnectError::InUse);
     let (chosen, _) = host.stack.endpoints(chosen).unwrap();
     assert_eq!(chosen.address, address(0));
@@ -220,13 +219,13 @@ fn a_listener_and_connections_share_a_port() {
     let local = Local { address: None, port: 23 };
     let mut options = ConnectOptions::default();
     options.local = local;
-    let caller = host.stack.tcp().connect(peer(80), options, host.now, &mut Ignore).unwrap();
+    let caller = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), options).unwrap();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    let listener = host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+    let listener = host.stack.tcp(host.now, &mut Ignore).listen(any, ListenOptions::default()).unwrap();
     host.flush();
     let syn = host.segment_sent().header;
     opened(&mut host, 23);
-    assert!(host.stack.tcp().accept(listener, host.now).unwrap().is_some());
+    assert!(host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().is_some());
     // The call that was there before goes on as if nothing had happened.
     let answer = header(Flags::SYN | Flags::ACK, 900, syn.sequence.0.wrapping_add(1));
     host.segment(peer(80), here(23), answer, b"");
@@ -240,22 +239,22 @@ fn segment_sizes_follow_the_path_and_the_peer() {
     let mut host = listening(23);
     let (next, _) = opened(&mut host, 23);
     let socket = accepted(&mut host);
-    host.stack.tcp().send(socket, &[7; 4000], host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, &[7; 4000]).unwrap();
     host.flush();
     // The peer named no size.
     assert!(host.segments().iter().all(|sent| sent.payload.len() <= 536));
     let _ = next;
-    let call = host.stack.tcp().connect(peer(80), ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    let call = host.stack.tcp(host.now, &mut Ignore).connect(peer(80), ConnectOptions::default()).unwrap();
     host.flush();
     let syn = host.segment_sent();
     assert_eq!(syn.header.options.mss, Some(1460));
-    host.stack.tcp().abort(call, host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).abort(call).unwrap();
 }
 
 fn accepted(host: &mut SingleHost) -> inhost_stack::TcpSocketId {
     let first = host.stack.instruments().sockets(host.now).next().unwrap().socket;
     let Some(AnySocketId::Listener(listener)) = host.stack.typed(first) else { panic!("no listener") };
-    host.stack.tcp().accept(listener, host.now).unwrap().unwrap().socket
+    host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap().socket
 }
 
 // spec: RFC9293 SHLD-3
@@ -278,10 +277,10 @@ fn a_closed_socket_is_gone_and_its_connection_finishes_by_itself() {
     let mut host = listening(23);
     let (next, peer_next) = opened(&mut host, 23);
     let socket = accepted(&mut host);
-    host.stack.tcp().send(socket, b"bye", host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, b"bye").unwrap();
     host.stack.close(socket, host.now, &mut Ignore).unwrap();
     assert_eq!(host.stack.readiness(socket), Readiness::empty());
-    let sent = host.stack.tcp().send(socket, b"x", host.now, &mut Ignore);
+    let sent = host.stack.tcp(host.now, &mut Ignore).send(socket, b"x");
     assert!(matches!(sent, Err(StreamError::Socket(_))));
     assert!(host.stack.close(socket, host.now, &mut Ignore).is_err());
     host.flush();
@@ -327,12 +326,12 @@ fn too_many_closing_connections_end_those_that_have_waited_longest() {
     config.orphan_limit = 2;
     let mut host = SingleHost::with(config, |link| link);
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    let listener = host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+    let listener = host.stack.tcp(host.now, &mut Ignore).listen(any, ListenOptions::default()).unwrap();
     for port in 1..=4 {
         host.segment(peer(port), here(23), header(Flags::SYN, 100, 0), b"");
         let next = host.segment_sent().header.sequence.0.wrapping_add(1);
         host.segment(peer(port), here(23), header(Flags::ACK, 101, next), b"");
-        let socket = host.stack.tcp().accept(listener, host.now).unwrap().unwrap().socket;
+        let socket = host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap().socket;
         host.stack.close(socket, host.now, &mut Ignore).unwrap();
         host.flush();
         let ends = host.segments();
@@ -361,7 +360,7 @@ fn options_show_in_the_header() {
     host.stack.set_option(socket, HopLimit(Some(3)), host.now, &mut Ignore).unwrap();
     assert!(host.stack.set_option(socket, DifferentiatedServices(64), host.now, &mut Ignore).is_err());
     host.sent.clear();
-    host.stack.tcp().send(socket, b"urgent business", host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, b"urgent business").unwrap();
     host.flush();
     let frame = host.sent.pop().unwrap();
     assert_eq!((frame[1], frame[8]), (46 << 2, 3));
@@ -395,7 +394,7 @@ fn a_call_through_the_second_gateway_is_answered_through_it() {
         config.with_gateway(gateways[0]).with_gateway(gateways[1])
     });
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).listen(any, ListenOptions::default()).unwrap();
     let frame_from = |card: HardwareAddress, ethertype: EtherType, body: &[u8]| {
         let mut frame = vec![0; ethernet::LENGTH];
         EthernetHeader { destination: own, source: card, ethertype }.emit(&mut frame);
@@ -452,7 +451,7 @@ fn what_has_no_route_says_so() {
     let mut host = SingleHost::new();
     for far in ["192.0.2.1", "2001:db8::1"] {
         let to = Endpoint { address: far.parse().unwrap(), port: 80 };
-        let called = host.stack.tcp().connect(to, ConnectOptions::default(), host.now, &mut Ignore);
+        let called = host.stack.tcp(host.now, &mut Ignore).connect(to, ConnectOptions::default());
         assert_eq!(called.unwrap_err(), ConnectError::Route(RouteError::NoRoute), "{far}");
     }
     // A route that goes away while the call is open.
@@ -465,10 +464,10 @@ fn what_has_no_route_says_so() {
     };
     host.stack.ip_mut().add_route(route).unwrap();
     let to = Endpoint { address: "192.0.2.1".parse().unwrap(), port: 80 };
-    let socket = host.stack.tcp().connect(to, ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(to, ConnectOptions::default()).unwrap();
     host.flush();
     host.stack.ip_mut().remove_route(&route).unwrap();
     host.pass(Duration::from_secs(2));
-    let error = host.stack.instruments().connection_error(socket);
+    let error = host.stack.instruments().connection(socket).and_then(|connection| connection.error());
     assert_eq!(error, Some(ConnectionError::NetworkUnreachable));
 }

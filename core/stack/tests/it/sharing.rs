@@ -120,14 +120,16 @@ impl Pair {
         }
     }
     fn connect(&mut self) -> (TcpSocketId, TcpSocketId) {
-        let listener =
-            self.stacks[1].tcp().listen(endpoint(1, 80), ListenOptions::default(), self.now).unwrap();
+        let listener = self.stacks[1]
+            .tcp(self.now, &mut Ignore)
+            .listen(endpoint(1, 80), ListenOptions::default())
+            .unwrap();
         let to = Endpoint { address: address(1), port: 80 };
         let caller =
-            self.stacks[0].tcp().connect(to, ConnectOptions::default(), self.now, &mut Ignore).unwrap();
+            self.stacks[0].tcp(self.now, &mut Ignore).connect(to, ConnectOptions::default()).unwrap();
         for _ in 0..60_000 {
             self.pass();
-            if let Some(accepted) = self.stacks[1].tcp().accept(listener, self.now).unwrap() {
+            if let Some(accepted) = self.stacks[1].tcp(self.now, &mut Ignore).accept(listener).unwrap() {
                 return (caller, accepted.socket);
             }
         }
@@ -155,9 +157,9 @@ fn carry(pair: &mut Pair, bytes: &[u8], random: &mut Random) {
             let taken = match random.public_chance(0.3) {
                 true => {
                     let mut lent = Bytes::copy_from_slice(piece);
-                    pair.stacks[0].tcp().lend(caller, &mut lent, SendHow::default(), now, &mut Ignore)
+                    pair.stacks[0].tcp(now, &mut Ignore).lend(caller, &mut lent, SendHow::default())
                 }
-                false => pair.stacks[0].tcp().send(caller, piece, now, &mut Ignore),
+                false => pair.stacks[0].tcp(now, &mut Ignore).send(caller, piece),
             };
             match taken {
                 Ok(taken) => sent += taken,
@@ -169,12 +171,12 @@ fn carry(pair: &mut Pair, bytes: &[u8], random: &mut Random) {
             continue;
         }
         if random.public_chance(0.5) {
-            while let Ok(packet) = pair.stacks[1].tcp().borrow(called, pair.now, &mut Ignore) {
+            while let Ok(packet) = pair.stacks[1].tcp(pair.now, &mut Ignore).borrow(called) {
                 got.extend_from_slice(packet.bytes());
-                pair.stacks[1].tcp().give_back(packet);
+                pair.stacks[1].pool().give(packet);
             }
         } else {
-            while let Ok(count @ 1..) = pair.stacks[1].tcp().read(called, &mut place, pair.now, &mut Ignore) {
+            while let Ok(count @ 1..) = pair.stacks[1].tcp(pair.now, &mut Ignore).read(called, &mut place) {
                 got.extend_from_slice(&place[..count]);
             }
         }
@@ -215,11 +217,11 @@ fn a_reader_may_keep_what_its_sender_let_go() {
     let bytes = pattern(60_000);
     let mut pair = Pair::new(1, 65_535, 0, true);
     let (caller, called) = pair.connect();
-    assert_eq!(pair.stacks[0].tcp().send(caller, &bytes, pair.now, &mut Ignore), Ok(bytes.len()));
+    assert_eq!(pair.stacks[0].tcp(pair.now, &mut Ignore).send(caller, &bytes), Ok(bytes.len()));
     let mut kept = Vec::new();
     for _ in 0..200 {
         pair.pass();
-        while let Ok(packet) = pair.stacks[1].tcp().borrow(called, pair.now, &mut Ignore) {
+        while let Ok(packet) = pair.stacks[1].tcp(pair.now, &mut Ignore).borrow(called) {
             kept.push(packet);
         }
     }
@@ -227,7 +229,7 @@ fn a_reader_may_keep_what_its_sender_let_go() {
     assert!(pair.outstanding_bytes()[1] >= bytes.len());
     let got: Vec<u8> = kept.iter().flat_map(|packet| packet.bytes().to_vec()).collect();
     assert!(got == bytes && kept.iter().any(Packet::is_shared));
-    kept.into_iter().for_each(|packet| pair.stacks[1].tcp().give_back(packet));
+    kept.into_iter().for_each(|packet| pair.stacks[1].pool().give(packet));
     assert_eq!(pair.outstanding_bytes(), [0, 0]);
 }
 
@@ -236,20 +238,20 @@ fn the_loopback_carries_bulk_and_its_memory_returns() {
     let now = Instant::from_millis(5_000);
     let mut host = Stack::new(StackConfig::default(), [1; 32], now);
     let there = Endpoint::new(Ipv4Addr::LOCALHOST, 80);
-    let listener = host.tcp().listen(there, ListenOptions::default(), now).unwrap();
-    let caller = host.tcp().connect(there, ConnectOptions::default(), now, &mut Ignore).unwrap();
+    let listener = host.tcp(now, &mut Ignore).listen(there, ListenOptions::default()).unwrap();
+    let caller = host.tcp(now, &mut Ignore).connect(there, ConnectOptions::default()).unwrap();
     host.timeout(now, &mut Ignore);
-    let called = host.tcp().accept(listener, now).unwrap().unwrap().socket;
+    let called = host.tcp(now, &mut Ignore).accept(listener).unwrap().unwrap().socket;
     let bytes = pattern(4_000_000);
     let (mut sent, mut got, mut now) = (0, Vec::new(), now);
     let mut place = vec![0; 50_000];
     while got.len() < bytes.len() {
         now += STEP;
-        while let Ok(taken @ 1..) = host.tcp().send(caller, &bytes[sent..], now, &mut Ignore) {
+        while let Ok(taken @ 1..) = host.tcp(now, &mut Ignore).send(caller, &bytes[sent..]) {
             sent += taken;
         }
         host.timeout(now, &mut Ignore);
-        while let Ok(count @ 1..) = host.tcp().read(called, &mut place, now, &mut Ignore) {
+        while let Ok(count @ 1..) = host.tcp(now, &mut Ignore).read(called, &mut place) {
             got.extend_from_slice(&place[..count]);
         }
         assert!(now < Instant::from_millis(100_000), "{} bytes arrived", got.len());

@@ -69,23 +69,23 @@ fn sent(host: &mut SingleHost) -> (Vec<Ipv4Addr>, TcpHeader) {
 fn a_caller_by_a_source_route_is_answered_by_the_reverse_route() {
     let mut host = host();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    let listener = host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+    let listener = host.stack.tcp(host.now, &mut Ignore).listen(any, ListenOptions::default()).unwrap();
     arrive(&mut host, &[FAR, NEAR], header(Flags::SYN, 100, 0));
     let (hops, answer) = sent(&mut host);
     assert!(answer.flags.contains(Flags::SYN | Flags::ACK));
     assert_eq!(hops, [NEAR, FAR, CALLER]);
     let next = answer.sequence.0.wrapping_add(1);
     arrive(&mut host, &[FAR, NEAR], header(Flags::ACK, 101, next));
-    let socket = host.stack.tcp().accept(listener, host.now).unwrap().unwrap().socket;
-    host.stack.tcp().send(socket, &[1; 536], host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).accept(listener).unwrap().unwrap().socket;
+    host.stack.tcp(host.now, &mut Ignore).send(socket, &[1; 536]).unwrap();
     assert_eq!(sent(&mut host).0, [NEAR, FAR, CALLER]);
     // A later segment by another route overrides; one that the connection refuses does not.
     arrive(&mut host, &[OTHER], header(Flags::ACK, 90_000_000, next));
     assert_eq!(sent(&mut host).0, [NEAR, FAR, CALLER]);
     arrive(&mut host, &[OTHER], header(Flags::ACK, 101, next.wrapping_add(536)));
-    host.stack.tcp().send(socket, &[1; 100], host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, &[1; 100]).unwrap();
     assert_eq!(sent(&mut host).0, [OTHER, CALLER]);
-    host.stack.tcp().abort(socket, host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).abort(socket).unwrap();
     host.flush();
 }
 
@@ -96,7 +96,7 @@ fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
     let source_route = SourceRoute::new(false, [NEAR, FAR]);
     let mut options = ConnectOptions::default();
     options.source_route = source_route;
-    let socket = host.stack.tcp().connect(caller(), options.clone(), host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(caller(), options.clone()).unwrap();
     let (hops, syn) = sent(&mut host);
     assert_eq!(hops, [NEAR, FAR, CALLER]);
     let local = host.stack.endpoints(socket).unwrap().0;
@@ -111,12 +111,12 @@ fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
     assert_eq!((hops, acknowledgment.acknowledgment), (vec![NEAR, FAR, CALLER], Sequence(501)));
     // A change of the tables does not lose it.
     host.stack.ip_mut().add_gateway(LINK, address(6), 1).unwrap();
-    host.stack.tcp().send(socket, &[1; 100], host.now, &mut Ignore).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).send(socket, &[1; 100]).unwrap();
     assert_eq!(sent(&mut host).0, [NEAR, FAR, CALLER]);
     // The first hop of a strict route is a neighbour.
     let mut strict = options;
     strict.source_route = SourceRoute::new(true, [FAR]);
-    let refused = host.stack.tcp().connect(caller(), strict, host.now, &mut Ignore);
+    let refused = host.stack.tcp(host.now, &mut Ignore).connect(caller(), strict);
     assert_eq!(refused.unwrap_err(), ConnectError::Route(RouteError::NoRoute));
 }
 
@@ -125,7 +125,7 @@ fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
 fn by_default_a_source_route_is_not_taken() {
     let mut host = SingleHost::new();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+    host.stack.tcp(host.now, &mut Ignore).listen(any, ListenOptions::default()).unwrap();
     arrive(&mut host, &[FAR, NEAR], header(Flags::SYN, 100, 0));
     assert!(host.sent.is_empty());
 }

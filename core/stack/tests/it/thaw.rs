@@ -3,7 +3,7 @@
 use crate::common::transfer::Transfer;
 use crate::common::{Faults, LINK, Net, endpoint, ethernet};
 use inhost_base::{Duration, Random};
-use inhost_stack::{Medium, Stack, StackConfig, UdpOptions};
+use inhost_stack::{Ignore, Medium, Stack, StackConfig, UdpOptions};
 
 /// Stacks that are changed, and changes of each.
 const STACKS: u64 = 12;
@@ -32,12 +32,12 @@ fn busy(seed: u64) -> Stack {
     let sockets = net.connected(23);
     let mut transfer = Transfer::new(seed, [sockets.0, sockets.1], [60_000, 9_000]);
     let end = net.now + Duration::from_millis(12 + 11 * (seed % 11));
-    let echo = net.stacks[0].echo().open(net.now).unwrap();
-    let udp = net.stacks[0].udp().bind(endpoint(0, 4000), UdpOptions::default(), net.now).unwrap();
+    let echo = net.stacks[0].echo(net.now, &mut Ignore).open().unwrap();
+    let udp = net.stacks[0].udp(net.now, &mut Ignore).bind(endpoint(0, 4000), UdpOptions::default()).unwrap();
     net.run(Duration::from_secs(100), |net| {
         let now = net.now;
-        let _ = net.stacks[0].echo().send(echo, endpoint(1, 0).address, 7, b"are you there?", now);
-        let _ = net.stacks[0].udp().send_to(udp, b"data", Some(endpoint(1, 9)), None, now);
+        let _ = net.stacks[0].echo(now, &mut Ignore).send(echo, endpoint(1, 0).address, 7, b"are you there?");
+        let _ = net.stacks[0].udp(now, &mut Ignore).send_to(udp, b"data", Some(endpoint(1, 9)), None);
         transfer.work(net);
         now > end
     });

@@ -12,7 +12,7 @@ use inhost_wire::tcp::Flags;
 fn established() -> (SingleHost, TcpSocketId, impl Fn(u32, &[u8]) -> Vec<u8>) {
     let mut host = SingleHost::new();
     let remote = endpoint(1, 80);
-    let socket = host.stack.tcp().connect(remote, ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(remote, ConnectOptions::default()).unwrap();
     host.flush();
     let syn = host.segment_sent();
     let (local, Sequence(initial)) = (syn.from, syn.header.sequence);
@@ -27,7 +27,7 @@ fn established() -> (SingleHost, TcpSocketId, impl Fn(u32, &[u8]) -> Vec<u8>) {
     for place in 0..4 {
         host.deliver(&data(901 + place * 1000, &[1; 1000]));
     }
-    let read = host.stack.tcp().read(socket, &mut [0; 9000], host.now, &mut Ignore);
+    let read = host.stack.tcp(host.now, &mut Ignore).read(socket, &mut [0; 9000]);
     assert_eq!(read.ok(), Some(4000));
     (host, socket, data)
 }
@@ -46,13 +46,13 @@ fn a_frame_that_is_cut_off_brings_nothing_though_its_device_vouches_for_it() {
             host.stack.receive(LINK, &mut batch, host.now, &mut Ignore);
             host.flush();
             let mut place = [0; 9000];
-            let read = host.stack.tcp().read(socket, &mut place, host.now, &mut Ignore);
+            let read = host.stack.tcp(host.now, &mut Ignore).read(socket, &mut place);
             assert!(read.is_err(), "{read:?}, with {cut} bytes cut off and the checksum {checksum:?}");
             let info = host.stack.instruments().info(socket, host.now).unwrap().tcp.unwrap();
             assert_eq!(info.receive_next, Sequence(4901), "nothing was acknowledged");
             // Whole, it is taken.
             host.deliver(&frame);
-            assert_eq!(host.stack.tcp().read(socket, &mut place, host.now, &mut Ignore).ok(), Some(1000));
+            assert_eq!(host.stack.tcp(host.now, &mut Ignore).read(socket, &mut place).ok(), Some(1000));
         }
     }
 }
@@ -65,6 +65,6 @@ fn what_lies_behind_a_frame_is_no_part_of_it() {
     frame.extend_from_slice(&[9; 40]);
     host.deliver(&frame);
     let mut place = [0; 9000];
-    assert_eq!(host.stack.tcp().read(socket, &mut place, host.now, &mut Ignore).ok(), Some(1000));
+    assert_eq!(host.stack.tcp(host.now, &mut Ignore).read(socket, &mut place).ok(), Some(1000));
     assert_eq!(place[..1000], [2; 1000]);
 }

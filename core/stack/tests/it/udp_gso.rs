@@ -68,7 +68,7 @@ fn host(v6: bool) -> (Stack, UdpSocketId, Endpoint) {
     stack.add_link(interface(0, Medium::Ip), NOW).unwrap();
     let address = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { IpAddr::from(Ipv4Addr::UNSPECIFIED) };
     let local = Endpoint { address, port: 9 };
-    let socket = stack.udp().bind(local, UdpOptions::default(), NOW).unwrap();
+    let socket = stack.udp(NOW, &mut Ignore).bind(local, UdpOptions::default()).unwrap();
     let to = if v6 { Endpoint { address: address_v6(1), port: 7 } } else { endpoint(1, 7) };
     (stack, socket, to)
 }
@@ -108,7 +108,7 @@ fn a_run_is_one_frame_for_a_device_that_cuts_and_the_same_datagrams_for_one_that
         for (offers, frames) in [(Offers::ALL, 1), (sums, 21), (Offers::NONE, 21)] {
             let (mut stack, socket, to) = host(v6);
             let bytes = text(20_300);
-            stack.udp().send_gso(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
+            stack.udp(NOW, &mut Ignore).send_gso(socket, &bytes, SEGMENT_BYTES, Some(to), None).unwrap();
             let mut card = Card::new(offers);
             stack.transmit(LINK, NOW, 64, &mut card, &mut Ignore);
             assert_eq!(card.frames.len(), frames);
@@ -122,10 +122,11 @@ fn a_run_is_one_frame_for_a_device_that_cuts_and_the_same_datagrams_for_one_that
 #[test]
 fn what_a_full_device_does_not_take_leaves_later_and_others_have_their_turn() {
     let (mut stack, socket, to) = host(false);
-    let other = stack.udp().bind(Endpoint { port: 10, ..to_any() }, UdpOptions::default(), NOW).unwrap();
+    let other =
+        stack.udp(NOW, &mut Ignore).bind(Endpoint { port: 10, ..to_any() }, UdpOptions::default()).unwrap();
     let bytes = text(20_300);
-    stack.udp().send_gso(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
-    stack.udp().send_to(other, b"between", Some(to), None, NOW).unwrap();
+    stack.udp(NOW, &mut Ignore).send_gso(socket, &bytes, SEGMENT_BYTES, Some(to), None).unwrap();
+    stack.udp(NOW, &mut Ignore).send_to(other, b"between", Some(to), None).unwrap();
     let mut card = Card::new(Offers::NONE);
     card.room = 3;
     let done = stack.transmit(LINK, NOW, 64, &mut card, &mut Ignore);
@@ -149,7 +150,7 @@ fn to_any() -> Endpoint {
 fn what_fits_no_datagram_no_path_or_no_run_is_refused_and_one_datagram_is_no_run() {
     let (mut stack, socket, to) = host(false);
     let mut send = |bytes: usize, each: u16| {
-        let sent = stack.udp().send_gso(socket, &text(bytes), each, Some(to), None, NOW);
+        let sent = stack.udp(NOW, &mut Ignore).send_gso(socket, &text(bytes), each, Some(to), None);
         let mut card = Card::new(Offers::ALL);
         while stack.wants_transmit(LINK) {
             stack.transmit(LINK, NOW, 64, &mut card, &mut Ignore);
@@ -170,17 +171,21 @@ fn what_fits_no_datagram_no_path_or_no_run_is_refused_and_one_datagram_is_no_run
 #[test]
 fn a_run_waits_for_its_neighbour_and_arrives_in_order() {
     let mut net = Net::ethernet(3);
-    let receiver = net.stacks[1].udp().bind(endpoint(1, 7), UdpOptions::default(), net.now).unwrap();
-    let sender = net.stacks[0].udp().bind(endpoint(0, 9), UdpOptions::default(), net.now).unwrap();
+    let receiver =
+        net.stacks[1].udp(net.now, &mut Ignore).bind(endpoint(1, 7), UdpOptions::default()).unwrap();
+    let sender = net.stacks[0].udp(net.now, &mut Ignore).bind(endpoint(0, 9), UdpOptions::default()).unwrap();
     let bytes = text(20_300);
-    net.stacks[0].udp().send_gso(sender, &bytes, SEGMENT_BYTES, Some(endpoint(1, 7)), None, net.now).unwrap();
+    net.stacks[0]
+        .udp(net.now, &mut Ignore)
+        .send_gso(sender, &bytes, SEGMENT_BYTES, Some(endpoint(1, 7)), None)
+        .unwrap();
     net.pass(inhost_base::Duration::from_secs(1));
     let mut place = [0; 2000];
     for piece in pieces(&bytes) {
-        let info = net.stacks[1].udp().receive_from(receiver, &mut place, net.now).unwrap();
+        let info = net.stacks[1].udp(net.now, &mut Ignore).receive_from(receiver, &mut place).unwrap();
         assert_eq!(place[..info.length_bytes], piece);
     }
-    assert!(net.stacks[1].udp().receive_from(receiver, &mut place, net.now).is_err());
+    assert!(net.stacks[1].udp(net.now, &mut Ignore).receive_from(receiver, &mut place).is_err());
 }
 
 #[test]
@@ -193,7 +198,7 @@ fn any_run_by_any_device_with_any_room_is_the_same_datagrams() {
         let count = 1 + random.public_below(MAX_GSO_DATAGRAMS as u32) as usize;
         let whole = (each * count).min(65_507);
         let bytes = text(whole - random.public_below(each as u32) as usize % whole);
-        stack.udp().send_gso(socket, &bytes, each as u16, Some(to), None, NOW).unwrap();
+        stack.udp(NOW, &mut Ignore).send_gso(socket, &bytes, each as u16, Some(to), None).unwrap();
         let offers = [Offers::ALL, Offers::NONE, Offers { checksum: true, ..Offers::NONE }];
         let mut card = Card::new(offers[random.public_below(3) as usize]);
         let mut passes = 0;
@@ -217,19 +222,21 @@ fn any_run_by_any_device_with_any_room_is_the_same_datagrams() {
 #[test]
 fn every_datagram_bears_the_mark_that_it_was_sent_with_and_the_receiver_sees_it() {
     let mut net = Net::ethernet(3);
-    let receiver = net.stacks[1].udp().bind(endpoint(1, 7), UdpOptions::default(), net.now).unwrap();
-    let sender = net.stacks[0].udp().bind(endpoint(0, 9), UdpOptions::default(), net.now).unwrap();
+    let receiver =
+        net.stacks[1].udp(net.now, &mut Ignore).bind(endpoint(1, 7), UdpOptions::default()).unwrap();
+    let sender = net.stacks[0].udp(net.now, &mut Ignore).bind(endpoint(0, 9), UdpOptions::default()).unwrap();
     for ecn in [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced] {
         for segment_bytes in [0, SEGMENT_BYTES] {
             let mut how = SendDatagrams::to(endpoint(1, 7));
             (how.segment_bytes, how.ecn) = (segment_bytes, ecn);
             let bytes = text(if segment_bytes == 0 { 100 } else { 2_500 });
-            net.stacks[0].udp().send_with(sender, &bytes, &how, net.now).unwrap();
+            net.stacks[0].udp(net.now, &mut Ignore).send_with(sender, &bytes, &how).unwrap();
             net.pass(inhost_base::Duration::from_secs(1));
             let mut place = [0; 2000];
             let mut received = Vec::new();
-            while let Some(next) = net.stacks[1].udp().next_received(receiver) {
-                let info = net.stacks[1].udp().receive_from(receiver, &mut place, net.now).unwrap();
+            while let Some(next) = net.stacks[1].udp(net.now, &mut Ignore).next_received(receiver) {
+                let info =
+                    net.stacks[1].udp(net.now, &mut Ignore).receive_from(receiver, &mut place).unwrap();
                 assert_eq!((info, info.ecn), (next, ecn));
                 received.extend_from_slice(&place[..info.length_bytes]);
             }
@@ -243,16 +250,19 @@ fn what_arrives_beyond_the_limit_is_dropped_and_counted() {
     let mut net = Net::ethernet(3);
     let mut options = UdpOptions::default();
     options.receive_limit_bytes = 4_000;
-    let receiver = net.stacks[1].udp().bind(endpoint(1, 7), options, net.now).unwrap();
-    let sender = net.stacks[0].udp().bind(endpoint(0, 9), UdpOptions::default(), net.now).unwrap();
+    let receiver = net.stacks[1].udp(net.now, &mut Ignore).bind(endpoint(1, 7), options).unwrap();
+    let sender = net.stacks[0].udp(net.now, &mut Ignore).bind(endpoint(0, 9), UdpOptions::default()).unwrap();
     for _ in 0..10 {
-        net.stacks[0].udp().send_to(sender, &text(1_000), Some(endpoint(1, 7)), None, net.now).unwrap();
+        net.stacks[0]
+            .udp(net.now, &mut Ignore)
+            .send_to(sender, &text(1_000), Some(endpoint(1, 7)), None)
+            .unwrap();
     }
     net.pass(inhost_base::Duration::from_secs(1));
     let mut received = 0;
-    while net.stacks[1].udp().receive_from(receiver, &mut [0; 2000], net.now).is_ok() {
+    while net.stacks[1].udp(net.now, &mut Ignore).receive_from(receiver, &mut [0; 2000]).is_ok() {
         received += 1;
     }
     assert!(received > 0 && received < 10, "{received}");
-    assert_eq!(net.stacks[1].udp().dropped(receiver), 10 - received);
+    assert_eq!(net.stacks[1].udp(net.now, &mut Ignore).dropped(receiver), 10 - received);
 }

@@ -35,16 +35,16 @@ fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears(
     let here = Endpoint::new(Ipv4Addr::UNSPECIFIED, 68);
     let mut options = UdpOptions::default();
     options.broadcast = true;
-    let socket = stack.udp().bind(here, options, now).unwrap();
+    let socket = stack.udp(now, &mut Ignore).bind(here, options).unwrap();
     let everybody = Endpoint::new(Ipv4Addr::BROADCAST, 67);
-    let refused = stack.udp().send_to(socket, b"?", Some(everybody), None, now);
+    let refused = stack.udp(now, &mut Ignore).send_to(socket, b"?", Some(everybody), None);
     assert!(
         matches!(refused, Err(DatagramError::Route(_))),
         "an ordinary datagram has a source: {refused:?}"
     );
-    let nowhere = stack.udp().send_unaddressed(socket, b"?", LinkId(7), 67, now);
+    let nowhere = stack.udp(now, &mut Ignore).send_unaddressed(socket, b"?", LinkId(7), 67);
     assert_eq!(nowhere, Err(DatagramError::Route(RouteError::NoLink)));
-    stack.udp().send_unaddressed(socket, b"who am I?", LINK, 67, now).unwrap();
+    stack.udp(now, &mut Ignore).send_unaddressed(socket, b"who am I?", LINK, 67).unwrap();
     // A change of addresses while it waits does not give it a source.
     let address = "10.0.0.9/24".parse().unwrap();
     stack.with_ip(now, &mut Ignore, |ip, env| ip.add_leased_address(LINK, address, env)).unwrap();
@@ -59,9 +59,10 @@ fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears(
     let mut net = Net::ethernet(3);
     let mut udp_options = UdpOptions::default();
     udp_options.broadcast = true;
-    let server = net.stacks[1].udp().bind(Endpoint::new(Ipv4Addr::UNSPECIFIED, 67), udp_options, net.now);
+    let server =
+        net.stacks[1].udp(net.now, &mut Ignore).bind(Endpoint::new(Ipv4Addr::UNSPECIFIED, 67), udp_options);
     let to = Endpoint::new(Ipv4Addr::BROADCAST, 68);
-    net.stacks[1].udp().send_to(server.unwrap(), b"you are", Some(to), None, net.now).unwrap();
+    net.stacks[1].udp(net.now, &mut Ignore).send_to(server.unwrap(), b"you are", Some(to), None).unwrap();
     let mut answer = Kept::default();
     net.stacks[1].transmit(LINK, net.now, 8, &mut answer, &mut Ignore);
     let answer = answer.0.iter().find(|frame| frame[12..14] == [8, 0]).unwrap();
@@ -71,7 +72,7 @@ fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears(
     batch.push(packet).unwrap();
     stack.receive(LINK, &mut batch, now, &mut Ignore);
     let mut place = [0; 64];
-    let info = stack.udp().receive_from(socket, &mut place, now).unwrap();
+    let info = stack.udp(now, &mut Ignore).receive_from(socket, &mut place).unwrap();
     assert_eq!((&place[..info.length_bytes], info.link), (&b"you are"[..], LINK));
     assert_eq!(info.from.port, 67);
 }

@@ -60,22 +60,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn transfer(options: ConnectOptions) -> Result<String, Box<dyn std::error::Error>> {
     let mut pair = Pair::new(&StackConfig::default(), DELAY);
     let server = Pair::endpoint(1, 9);
-    let listener = pair.stacks[1].tcp().listen(server, ListenOptions::default(), pair.now)?;
-    let sender = pair.stacks[0].tcp().connect(server, options, pair.now, &mut Ignore)?;
+    let listener = pair.stacks[1].tcp(pair.now, &mut Ignore).listen(server, ListenOptions::default())?;
+    let sender = pair.stacks[0].tcp(pair.now, &mut Ignore).connect(server, options)?;
     let data = vec![7; 64 << 10];
     let (mut sent, mut received, mut receiver) = (0, 0, None);
     let done = pair.run(|[from, to], now| {
         while sent < SENT_BYTES {
             let next = &data[..data.len().min(SENT_BYTES - sent)];
-            let Ok(count) = from.tcp().send(sender, next, now, &mut Ignore) else { break };
+            let Ok(count) = from.tcp(now, &mut Ignore).send(sender, next) else { break };
             sent += count;
         }
-        if let Ok(Some(accepted)) = to.tcp().accept(listener, now) {
+        if let Ok(Some(accepted)) = to.tcp(now, &mut Ignore).accept(listener) {
             receiver = Some(accepted.socket);
         }
         let mut place = [0; 64 << 10];
         while let Some(socket) = receiver
-            && let Ok(count) = to.tcp().read(socket, &mut place, now, &mut Ignore)
+            && let Ok(count) = to.tcp(now, &mut Ignore).read(socket, &mut place)
             && count > 0
         {
             received += count;

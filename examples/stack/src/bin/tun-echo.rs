@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let interface = InterfaceConfig::new(&name, Medium::Ip).with_address("10.0.7.2/24".parse()?);
     let link = stack.add_link(interface, clock())?;
     let here = Endpoint::new(Ipv4Addr::UNSPECIFIED, 7);
-    let listener = stack.tcp().listen(here, ListenOptions::default(), clock())?;
+    let listener = stack.tcp(clock(), &mut Ignore).listen(here, ListenOptions::default())?;
     println!("echo on 10.0.7.2 port 7, over {name}");
 
     loop {
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         while let Some((socket, _)) = stack.ready() {
             match stack.typed(socket) {
                 Some(AnySocketId::Listener(_)) => {
-                    while let Some(accepted) = stack.tcp().accept(listener, now)? {
+                    while let Some(accepted) = stack.tcp(now, &mut Ignore).accept(listener)? {
                         println!("{} called", accepted.remote);
                         echo(&mut stack, accepted.socket, now);
                     }
@@ -128,14 +128,14 @@ fn receive(stack: &mut Stack, link: LinkId, tun: &mut Tun, now: Instant) -> io::
 fn echo(stack: &mut Stack, socket: TcpSocketId, now: Instant) {
     let mut bytes = [0; 16 << 10];
     loop {
-        let moved = match stack.tcp().peek(socket, &mut bytes) {
+        let moved = match stack.tcp(now, &mut Ignore).peek(socket, &mut bytes) {
             Ok(0) => Err(StreamError::Shutdown),
-            Ok(count) => stack.tcp().send(socket, &bytes[..count], now, &mut Ignore),
+            Ok(count) => stack.tcp(now, &mut Ignore).send(socket, &bytes[..count]),
             Err(error) => Err(error),
         };
         match moved {
             Ok(count) => {
-                let _ = stack.tcp().consume(socket, count, now, &mut Ignore);
+                let _ = stack.tcp(now, &mut Ignore).consume(socket, count);
             }
             // `Stack::ready` names the socket again.
             Err(StreamError::WouldBlock) => return,

@@ -62,7 +62,7 @@ impl Running {
         while self.sent < STREAM_BYTES {
             let end = STREAM_BYTES.min(self.sent + 4096);
             let bytes: Vec<u8> = (self.sent..end).map(byte).collect();
-            match self.stack.tcp().send(self.socket, &bytes, now, &mut Ignore) {
+            match self.stack.tcp(now, &mut Ignore).send(self.socket, &bytes) {
                 Ok(count) if count > 0 => self.sent += count,
                 _ => break,
             }
@@ -86,7 +86,7 @@ fn other_process(path: OsString) {
     while answer != THANKS {
         running.round();
         let (now, mut place) = (running.now(), [0; 100]);
-        if let Ok(count) = running.stack.tcp().read(socket, &mut place, now, &mut Ignore) {
+        if let Ok(count) = running.stack.tcp(now, &mut Ignore).read(socket, &mut place) {
             answer.extend_from_slice(&place[..count]);
         }
         assert!(running.began.elapsed() < DEADLINE, "{} bytes sent", running.sent);
@@ -114,7 +114,7 @@ fn the_kernels_peer_moves_to_another_process_in_the_middle_of_a_transfer() {
     let now = stack.instruments().now();
     assert_eq!(stack.add_link(config, now), Ok(LINK));
     let to = Endpoint::new(Ipv4Addr::new(10, 79, 0, 1), 7000);
-    let socket = stack.tcp().connect(to, ConnectOptions::default(), now, &mut Ignore).unwrap();
+    let socket = stack.tcp(now, &mut Ignore).connect(to, ConnectOptions::default()).unwrap();
     let mut running = Running::new(stack, device, socket, 0);
     let mut kernel = loop {
         running.round();

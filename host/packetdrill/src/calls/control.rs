@@ -31,7 +31,7 @@ fn release(world: &mut World, socket: &Socket) {
     // The descriptor is gone whatever the stack says; there is nobody left to tell.
     let _ = match socket.state {
         State::Connection(name) if socket.options.linger == Some(0) => {
-            world.stack.tcp().abort(name, now, &mut Ignore)
+            world.stack.tcp(now, &mut Ignore).abort(name)
         }
         State::Connection(name) => world.stack.close(name, now, &mut Ignore),
         State::Listener(name) => world.stack.close(name, now, &mut Ignore),
@@ -57,7 +57,7 @@ pub(crate) unsafe extern "C" fn shutdown(_: *mut c_void, fd: c_int, how: c_int) 
         socket.reading_ended |= reading;
         if writing && !socket.writing_ended {
             socket.writing_ended = true;
-            world.stack.tcp().shutdown(name, now, &mut Ignore).map_err(|_| ENOTCONN)?;
+            world.stack.tcp(now, &mut Ignore).shutdown(name).map_err(|_| ENOTCONN)?;
         }
         world.descriptors.note(fd, libc::POLLIN | libc::POLLOUT | libc::POLLHUP | libc::POLLRDHUP);
         Ok(0)

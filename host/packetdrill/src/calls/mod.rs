@@ -44,5 +44,5 @@ pub(crate) fn unreported_error(stack: &inhost_stack::Stack, socket: &Socket) -> 
         return None;
     }
     let State::Connection(connection) = socket.state else { return None };
-    Some(stack.instruments().connection_error(connection)?.errno())
+    Some(stack.instruments().connection(connection).and_then(|connection| connection.error())?.errno())
 }

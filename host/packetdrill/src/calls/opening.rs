@@ -91,7 +91,7 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     let socket = world.descriptors.socket(fd)?;
     let (queue, without_cookie) = socket.fast_open();
     if let Some((key, previous)) = socket.fast_open_keys() {
-        world.stack.tcp().set_fast_open_keys(key, previous);
+        world.stack.tcp(now, &mut Ignore).set_fast_open_keys(key, previous);
     }
     let socket = world.descriptors.socket(fd)?;
     let mut options = ListenOptions::default();
@@ -102,7 +102,7 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     options.fast_open_queue = queue;
     options.fast_open_without_cookie = without_cookie;
     options.tcp = Some(socket.connection_config());
-    let listener = world.stack.tcp().listen(local, options, now).map_err(|why| why.errno())?;
+    let listener = world.stack.tcp(now, &mut Ignore).listen(local, options).map_err(|why| why.errno())?;
     world.descriptors.socket_mut(fd)?.state = State::Listener(listener);
     world.set_pending(fd)
 }
@@ -113,7 +113,7 @@ impl World {
         let listeners =
             self.descriptors.sockets().filter(|socket| matches!(socket.state, State::Listener(_)));
         if let Some((key, previous)) = listeners.last().and_then(Socket::fast_open_keys) {
-            self.stack.tcp().set_fast_open_keys(key, previous);
+            self.stack.tcp(self.now, &mut Ignore).set_fast_open_keys(key, previous);
         }
     }
 }
@@ -156,7 +156,7 @@ fn accept_now(world: &mut World, fd: i32, place: Place) -> Result<i64, i32> {
     let State::Listener(name) = listener.state else { return Err(EINVAL) };
     let (family, config, profile) = (listener.family, listener.config.clone(), listener.profile);
     let options = listener.options.inherited();
-    let accepted = world.stack.tcp().accept(name, now).map_err(|_| EINVAL)?.ok_or(EAGAIN)?;
+    let accepted = world.stack.tcp(now, &mut Ignore).accept(name).map_err(|_| EINVAL)?.ok_or(EAGAIN)?;
     let mut socket = Socket::new(family, config);
     socket.state = State::Connection(accepted.socket);
     socket.options = options;
@@ -225,10 +225,14 @@ pub(crate) fn begin(
     options.tcp = Some(socket.connection_config());
     let name = world
         .stack
-        .tcp()
-        .connect(remote, options, now, &mut Ignore)
+        .tcp(now, &mut Ignore)
+        .connect(remote, options)
         .map_err(|why| inhost_socket::ConnectError::from(why).errno())?;
-    let room = world.stack.instruments().syn_data_room(name);
+    let room = world
+        .stack
+        .instruments()
+        .connection(name)
+        .map_or(0, |connection| connection.sender().syn_data_room());
     let socket = world.descriptors.socket_mut(fd)?;
     socket.state = State::Connection(name);
     socket.count_room();
@@ -256,7 +260,7 @@ fn connected(world: &mut World, fd: i32, under_way: i32) -> Result<i64, i32> {
         socket.error_told = true;
         return Err(number);
     }
-    if stack.instruments().connection_error(name).is_some() {
+    if stack.instruments().connection(name).and_then(|connection| connection.error()).is_some() {
         return Err(ECONNABORTED);
     }
     Err(if socket.nonblocking { under_way } else { EAGAIN })
@@ -272,7 +276,7 @@ fn disconnect(world: &mut World, fd: i32) -> Result<(), i32> {
     let now = world.now;
     // A connected peer gets a reset; a listener only stops listening.
     let _ = match world.descriptors.socket(fd)?.state {
-        State::Connection(name) => world.stack.tcp().abort(name, now, &mut Ignore),
+        State::Connection(name) => world.stack.tcp(now, &mut Ignore).abort(name),
         State::Listener(name) => world.stack.close(name, now, &mut Ignore),
         State::Fresh => Ok(()),
     };

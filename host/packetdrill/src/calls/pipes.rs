@@ -63,7 +63,13 @@ fn out_of_socket(from: c_int, to: c_int, bytes: usize, flags: c_int) -> ssize_t 
     // Splicing stops before the byte that an urgent mark points to, which is read apart.
     let before_urgent = call(|world| {
         let name = world.descriptors.socket(from)?.connection();
-        let ahead = name.and_then(|name| world.stack.instruments().urgent_ahead(name));
+        let ahead = name.and_then(|name| {
+            world
+                .stack
+                .instruments()
+                .connection(name)
+                .and_then(|connection| connection.receiver().urgent_ahead())
+        });
         Ok(ahead.map_or(i64::MAX, |ahead| ahead as i64 - 1))
     });
     if before_urgent <= 0 {

@@ -63,7 +63,10 @@ impl World {
     /// Whether there is so much room to send that it is worth telling.
     fn has_room(&self, socket: &Socket, name: TcpSocketId, info: &inhost_tcp::Info) -> bool {
         let low_water = socket.low_water();
-        match (&socket.send_buffer, self.stack.instruments().send_queue(name)) {
+        match (
+            &socket.send_buffer,
+            self.stack.instruments().connection(name).map(|connection| connection.sender().queue()),
+        ) {
             (Some(buffer), Some(queue)) => buffer.is_writable(&queue, low_water),
             _ => info.send_queue_bytes < info.send_buffer_bytes && info.not_sent_bytes < low_water,
         }

@@ -172,17 +172,17 @@ fn receive_now(world: &mut World, fd: c_int, pieces: &mut [Lent], flags: c_int) 
         if waits {
             return Ok(0);
         }
-        let peeked = world.stack.tcp().peek(name, &mut [0]);
+        let peeked = world.stack.tcp(world.now, &mut Ignore).peek(name, &mut [0]);
         return at_the_end(world, fd, peeked);
     }
     if flags & MSG_PEEK != 0 {
         let target = pieces.iter_mut().find(|piece| piece.len() > 0).ok_or(EINVAL)?;
-        let peeked = world.stack.tcp().peek(name, target.bytes_mut());
+        let peeked = world.stack.tcp(world.now, &mut Ignore).peek(name, target.bytes_mut());
         return at_the_end(world, fd, peeked);
     }
     let mut total = 0;
     for piece in pieces.iter_mut().filter(|piece| piece.len() > 0) {
-        match world.stack.tcp().read(name, piece.bytes_mut(), now, &mut Ignore) {
+        match world.stack.tcp(now, &mut Ignore).read(name, piece.bytes_mut()) {
             Ok(read) => {
                 total += read;
                 if read < piece.len() {
@@ -204,11 +204,11 @@ fn discard_now(world: &mut World, fd: c_int, bytes: usize) -> Result<i64, i32> {
     };
     let waits = world.tcp(name).map_or(0, |info| info.receive_queue_bytes);
     if waits == 0 {
-        let peeked = world.stack.tcp().peek(name, &mut [0]);
+        let peeked = world.stack.tcp(world.now, &mut Ignore).peek(name, &mut [0]);
         return at_the_end(world, fd, peeked);
     }
     let take = waits.min(bytes);
-    world.stack.tcp().consume(name, take, world.now, &mut Ignore).map_err(|_| EINVAL)?;
+    world.stack.tcp(world.now, &mut Ignore).consume(name, take).map_err(|_| EINVAL)?;
     Ok(take as i64)
 }
 

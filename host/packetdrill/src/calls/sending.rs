@@ -163,7 +163,14 @@ impl Progress {
             State::Fresh => begin(world, self.fd, remote.ok_or(EDESTADDRREQ)?, allowed)?,
             State::Connection(name) if socket.deferred => name,
             State::Connection(name) if is_opening(world, name) => return Err(EALREADY),
-            State::Connection(name) if world.stack.instruments().connection_error(name).is_some() => {
+            State::Connection(name)
+                if world
+                    .stack
+                    .instruments()
+                    .connection(name)
+                    .and_then(|connection| connection.error())
+                    .is_some() =>
+            {
                 return Ok(false);
             }
             State::Connection(_) if !socket.connect_told => {
@@ -176,7 +183,11 @@ impl Progress {
         };
         world.descriptors.socket_mut(self.fd)?.deferred = false;
         self.opens = true;
-        let mut room = world.stack.instruments().syn_data_room(name);
+        let mut room = world
+            .stack
+            .instruments()
+            .connection(name)
+            .map_or(0, |connection| connection.sender().syn_data_room());
         loop {
             let piece = self.pieces.get(self.piece).copied();
             let rest = piece.as_ref().map_or(&[][..], |piece| &piece.bytes()[self.offset..]);
@@ -186,7 +197,7 @@ impl Progress {
             }
             // Nothing at all also lets a SYN go that waited.
             let part = &rest[..rest.len().min(room)];
-            let sent = world.stack.tcp().send(name, part, world.now, &mut Ignore).unwrap_or(0);
+            let sent = world.stack.tcp(world.now, &mut Ignore).send(name, part).unwrap_or(0);
             self.offset += sent;
             self.taken += sent;
             room -= sent;
@@ -227,7 +238,8 @@ impl Progress {
         if self.opens {
             self.opens = false;
             world.descriptors.socket_mut(self.fd)?.connect_told = true;
-            if world.stack.instruments().connection_error(name).is_some() {
+            if world.stack.instruments().connection(name).and_then(|connection| connection.error()).is_some()
+            {
                 return Err(world.take_error(self.fd)?.unwrap_or(EPIPE));
             }
         }
@@ -249,7 +261,7 @@ impl Progress {
                 Err(StreamError::WouldBlock) => {
                     if self.taken > 0 {
                         // What was taken so far goes as if the write ended here.
-                        let _ = world.stack.tcp().send(name, &[], world.now, &mut Ignore);
+                        let _ = world.stack.tcp(world.now, &mut Ignore).send(name, &[]);
                     }
                     return if self.taken > 0 && !waits { Ok(self.taken as i64) } else { Err(EAGAIN) };
                 }
@@ -281,7 +293,7 @@ impl Progress {
                 buffer.write((&mut world.stack, name, low_water), rest, &mut was_full, end, (now, sink))
             }
             None => {
-                let sent = world.stack.tcp().send_with(name, rest, end(true), now, sink);
+                let sent = world.stack.tcp(now, sink).send_with(name, rest, end(true));
                 sent.map(|bytes| Taken { bytes, goes: false })
             }
         };

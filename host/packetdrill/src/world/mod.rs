@@ -241,7 +241,9 @@ impl World {
         let now = self.now;
         for fd in self.descriptors.waiting_for_room() {
             let Ok(socket) = self.descriptors.socket(fd) else { continue };
-            let queue = socket.connection().and_then(|name| self.stack.instruments().send_queue(name));
+            let queue = socket.connection().and_then(|name| {
+                self.stack.instruments().connection(name).map(|connection| connection.sender().queue())
+            });
             let (Some(queue), Ok(socket)) = (queue, self.descriptors.socket_mut(fd)) else { continue };
             let low_water = socket.low_water();
             let Some(buffer) = &mut socket.send_buffer else { continue };

@@ -11,7 +11,7 @@ pub(super) fn answer(host: &Host, request: &Value) -> Result<Reply, Failure> {
     let socket = named(request)?;
     let found = host.with_stack(|stack, now| {
         let instruments = stack.instruments();
-        let detail = instruments.detail(socket, now)?;
+        let detail = instruments.connection(socket)?.detail(now);
         let ends = stack.endpoints(socket)?;
         Some((detail, ends, serde_json::to_value(instruments.queues())))
     });

@@ -122,7 +122,7 @@ impl Summary {
 
 fn summary(stack: &Stack) -> Value {
     let mut counts = [0u64; 5];
-    stack.instruments().socket_kinds().for_each(|kind| counts[kind as usize] += 1);
+    stack.instruments().socket_states().for_each(|(_, kind, _)| counts[kind as usize] += 1);
     let count = |kind: SocketKind| counts[kind as usize];
     json!({
         "interfaces": stack.links().map(|link| Value::Object(traffic(stack, link))).collect::<Vec<_>>(),

@@ -95,7 +95,9 @@ impl RemoteHost {
         socket: impl Into<SocketId>,
     ) -> Result<ConnectionOptions, SocketError> {
         let socket = socket.into();
-        self.on_stack(move |stack, _, _| stack.options(socket)).await.unwrap_or(Err(SocketError::NoSocket))
+        self.on_stack(move |stack, _, _| stack.instruments().options(socket))
+            .await
+            .unwrap_or(Err(SocketError::NoSocket))
     }
     /// Everything about a socket.
     pub(crate) async fn info(&self, socket: impl Into<SocketId>) -> Option<SocketInfo> {

@@ -11,7 +11,7 @@ use super::down::{Hand, Sending};
 use super::lent::LentPacket;
 use super::pipe::{Pipe, State};
 use crate::error::{ConnectionError, StreamError};
-use crate::host::{Host, SCRATCH_BYTES};
+use crate::host::{Host, SCRATCH_BYTES, tcp};
 use crate::memory::WATCH_INTERVAL;
 use crate::stream::Stream;
 use crate::tasks::Sleep;
@@ -354,7 +354,7 @@ fn step_up_by_reference(stream: &Stream, pipe: &Pipe, context: &Context<'_>, roo
             while left > 0 && packets.len() < PACKETS_A_STEP {
                 // How large the next one is is seen when it is there.
                 let Some(mut taken) = allowance.take_of(PIECE_BYTES, LENDING_PART) else { return true };
-                let borrowed = core.stack.tcp().borrow(socket, core.now, &mut *core.sink);
+                let borrowed = tcp(core).borrow(socket);
                 let Some(packet) = borrowed.ok().filter(|packet| !packet.is_empty()) else { return false };
                 core.stack.pool().let_go(&packet);
                 taken.keep(packet.capacity());
@@ -385,7 +385,7 @@ fn take_back(stream: &Stream, end: &mut State) {
         for lent in used {
             let packet = lent.into_packet();
             if core.stack.pool().adopt(&packet) {
-                core.stack.tcp().give_back(packet);
+                core.stack.pool().give(packet);
             }
         }
     });

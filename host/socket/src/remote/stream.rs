@@ -204,7 +204,7 @@ impl RemoteStream {
     /// Bytes from the next one to be read up to and including the urgent mark, when it is ahead.
     pub fn urgent_ahead(&self) -> Option<usize> {
         match self.here().filter(|_| self.outer.pipe.reads_directly()) {
-            Some(connection) => connection.urgent_ahead(),
+            Some(connection) => connection.ask(|connection| connection.receiver().urgent_ahead())?,
             None => self.outer.pipe.urgent_ahead(),
         }
     }

@@ -246,11 +246,11 @@ fn options_are_negotiated_told_and_carried_to_connections() {
             of.and_then(|info| stack.typed(info.socket))
         });
         let Some(inhost_stack::AnySocketId::Tcp(socket)) = socket else { panic!("{socket:?}") };
-        let options = host.with_stack(|stack, _| stack.options(socket)).unwrap();
+        let options = host.with_stack(|stack, _| stack.instruments().options(socket)).unwrap();
         assert!(!options.tcp.nagle && options.tcp.keep_alive.is_some());
         // On a connection that is there, an option holds from now on.
         near.optmgmt(OptionRequest::Negotiate, &[TransportOption::NoDelay(false)]).unwrap();
-        assert!(host.with_stack(|stack, _| stack.options(socket)).unwrap().tcp.nagle);
+        assert!(host.with_stack(|stack, _| stack.instruments().options(socket)).unwrap().tcp.nagle);
         drop(far);
 
         let datagrams = TransportEndpoint::open(&host, Provider::Udp);

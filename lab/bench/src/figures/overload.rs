@@ -8,7 +8,7 @@ use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full};
 use inhost_runtime::{BATCHES_A_ROUND, FRAMES_A_ROUND, POLLS_A_ROUND};
 use inhost_socket::{Host, UdpSocket};
-use inhost_stack::{DuplicateDetection, InterfaceConfig, Medium, Stack, StackConfig, UdpOptions};
+use inhost_stack::{DuplicateDetection, Ignore, InterfaceConfig, Medium, Stack, StackConfig, UdpOptions};
 use serde::Serialize;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -178,8 +178,9 @@ fn frame() -> Result<Vec<u8>, String> {
     let (caller, mut wire) = (host(2, now)?, Wire::default());
     let socket = bind(&caller, 9)?;
     let to = Endpoint::new(Ipv4Addr::new(10, 0, 0, 1), 9);
-    let send =
-        |stack: &mut Stack, now| stack.udp().send_to(socket.socket(), &[7; BYTES], Some(to), None, now);
+    let send = |stack: &mut Stack, now| {
+        stack.udp(now, &mut Ignore).send_to(socket.socket(), &[7; BYTES], Some(to), None)
+    };
     caller.with_stack(send).map_err(|e| e.to_string())?;
     caller.transmit(LINK, now, 1, &mut wire);
     Ok(wire.last)

@@ -88,7 +88,7 @@ fn run(
         let before = received;
         for _ in 0..ROUNDS_A_LOOK {
             match face {
-                Face::Copying => while two.caller.tcp().send(caller, &text, two.now, &mut Ignore).is_ok() {},
+                Face::Copying => while two.caller.tcp(two.now, &mut Ignore).send(caller, &text).is_ok() {},
                 Face::Lending => lend(two, caller, &text, &mut seen),
             }
             two.pass_there();
@@ -110,7 +110,7 @@ fn run(
 
 fn read(two: &mut Two, called: TcpSocketId, place: &mut [u8]) -> usize {
     let mut received = 0;
-    while let Ok(count @ 1..) = two.called.tcp().read(called, place, two.now, &mut Ignore) {
+    while let Ok(count @ 1..) = two.called.tcp(two.now, &mut Ignore).read(called, place) {
         received += count;
     }
     received
@@ -120,7 +120,7 @@ fn lend(two: &mut Two, caller: TcpSocketId, text: &Bytes, seen: &mut u64) {
     loop {
         let mut piece = text.clone();
         let how = SendHow::default();
-        let Ok(taken @ 1..) = two.caller.tcp().lend(caller, &mut piece, how, two.now, &mut Ignore) else {
+        let Ok(taken @ 1..) = two.caller.tcp(two.now, &mut Ignore).lend(caller, &mut piece, how) else {
             return;
         };
         *seen = seen.wrapping_add(touch(&text[..taken]));
@@ -129,10 +129,10 @@ fn lend(two: &mut Two, caller: TcpSocketId, text: &Bytes, seen: &mut u64) {
 
 fn look(two: &mut Two, called: TcpSocketId, seen: &mut u64) -> usize {
     let mut received = 0;
-    while let Ok(packet) = two.called.tcp().borrow(called, two.now, &mut Ignore) {
+    while let Ok(packet) = two.called.tcp(two.now, &mut Ignore).borrow(called) {
         let count = packet.len();
         *seen = seen.wrapping_add(touch(packet.bytes()));
-        two.called.tcp().give_back(packet);
+        two.called.pool().give(packet);
         received += count;
         if count == 0 {
             break;

@@ -79,12 +79,11 @@ fn once(two: &mut Two, listener: ListenerId, addresses: u8, number: usize) -> Re
     let mut options = ConnectOptions::default();
     options.local = local;
     two.tick();
-    let caller =
-        two.caller.tcp().connect(remote, options, two.now, &mut Ignore).map_err(|e| e.to_string())?;
+    let caller = two.caller.tcp(two.now, &mut Ignore).connect(remote, options).map_err(|e| e.to_string())?;
     two.pass_there();
     two.pass_back();
     two.pass_there();
-    let accepted = two.called.tcp().accept(listener, two.now).map_err(|e| e.to_string())?;
+    let accepted = two.called.tcp(two.now, &mut Ignore).accept(listener).map_err(|e| e.to_string())?;
     let accepted = accepted.ok_or("a connection was not accepted at once")?;
     two.caller.close(caller, two.now, &mut Ignore).map_err(|e| e.to_string())?;
     two.pass_there();

@@ -27,19 +27,19 @@ pub fn raw(length: Duration) -> Result<Answer, String> {
     while trips.go_on(two.now) {
         for _ in 0..TRIPS_A_LOOK {
             two.tick();
-            two.caller.tcp().send(caller, b"x", two.now, &mut Ignore).map_err(|e| e.to_string())?;
+            two.caller.tcp(two.now, &mut Ignore).send(caller, b"x").map_err(|e| e.to_string())?;
             two.pass_there();
             two.timers();
             let received =
-                two.called.tcp().read(called, &mut place, two.now, &mut Ignore).map_err(|e| e.to_string())?;
+                two.called.tcp(two.now, &mut Ignore).read(called, &mut place).map_err(|e| e.to_string())?;
             two.called
-                .tcp()
-                .send(called, &place[..received], two.now, &mut Ignore)
+                .tcp(two.now, &mut Ignore)
+                .send(called, &place[..received])
                 .map_err(|e| e.to_string())?;
             two.tick();
             two.pass_back();
             two.timers();
-            match two.caller.tcp().read(caller, &mut place, two.now, &mut Ignore) {
+            match two.caller.tcp(two.now, &mut Ignore).read(caller, &mut place) {
                 Ok(1) => {}
                 other => return Err(format!("an echo gave {other:?}")),
             }

@@ -151,11 +151,11 @@ impl Shard {
         options.local = local;
         let two = &mut self.two;
         let caller =
-            two.caller.tcp().connect(called, options, two.now, &mut Ignore).map_err(|e| e.to_string())?;
+            two.caller.tcp(two.now, &mut Ignore).connect(called, options).map_err(|e| e.to_string())?;
         for _ in 0..MOST_PASSES {
             self.pass_there();
             self.two.pass_back();
-            let accepted = self.two.called.tcp().accept(self.listener, self.two.now);
+            let accepted = self.two.called.tcp(self.two.now, &mut Ignore).accept(self.listener);
             if let Some(accepted) = accepted.map_err(|e| e.to_string())? {
                 return Ok((caller, accepted.socket));
             }
@@ -199,10 +199,10 @@ impl Shard {
     fn round(&mut self) -> Result<(), String> {
         let Shard { two, streams, requests, place, .. } = self;
         for &(caller, _) in streams.iter() {
-            let _ = two.caller.tcp().send(caller, place, two.now, &mut Ignore);
+            let _ = two.caller.tcp(two.now, &mut Ignore).send(caller, place);
         }
         for &(caller, _) in requests.iter() {
-            let _ = two.caller.tcp().send(caller, &place[..REQUEST_BYTES], two.now, &mut Ignore);
+            let _ = two.caller.tcp(two.now, &mut Ignore).send(caller, &place[..REQUEST_BYTES]);
         }
         for _ in 0..MOST_PASSES {
             let before = self.frames();
@@ -220,23 +220,23 @@ impl Shard {
         self.pass_there();
         let Shard { two, streams, requests, place, .. } = self;
         for &(_, called) in streams.iter() {
-            while let Ok(1..) = two.called.tcp().read(called, place, two.now, &mut Ignore) {}
+            while let Ok(1..) = two.called.tcp(two.now, &mut Ignore).read(called, place) {}
         }
         for &(_, called) in requests.iter() {
-            if let Ok(count @ 1..) = two.called.tcp().read(called, place, two.now, &mut Ignore) {
-                let _ = two.called.tcp().send(called, &place[..count], two.now, &mut Ignore);
+            if let Ok(count @ 1..) = two.called.tcp(two.now, &mut Ignore).read(called, place) {
+                let _ = two.called.tcp(two.now, &mut Ignore).send(called, &place[..count]);
             }
         }
         two.pass_back();
         for &(caller, _) in requests.iter() {
-            let _ = two.caller.tcp().read(caller, place, two.now, &mut Ignore);
+            let _ = two.caller.tcp(two.now, &mut Ignore).read(caller, place);
         }
     }
     /// A connection that is opened and closed.
     fn come_and_go(&mut self) -> Result<(), String> {
         let (caller, called) = self.call()?;
         let two = &mut self.two;
-        two.caller.tcp().abort(caller, two.now, &mut Ignore).map_err(|e| e.to_string())?;
+        two.caller.tcp(two.now, &mut Ignore).abort(caller).map_err(|e| e.to_string())?;
         self.pass_there();
         let two = &mut self.two;
         two.called.close(called, two.now, &mut Ignore).map_err(|e| e.to_string())

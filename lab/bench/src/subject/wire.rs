@@ -193,19 +193,20 @@ impl Two {
         options.backlog = 4096;
         options.syn_queue = 4096;
         let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-        self.called.tcp().listen(at, options, self.now).map_err(|e| e.to_string())
+        self.called.tcp(self.now, &mut Ignore).listen(at, options).map_err(|e| e.to_string())
     }
     /// Calls `port` at the called host's first address, and accepts there.
     pub fn connect(&mut self, listener: ListenerId, port: u16) -> Result<(TcpSocketId, TcpSocketId), String> {
         let to = Endpoint { address: address(2, 1), port };
         let options = ConnectOptions::default();
         let caller =
-            self.caller.tcp().connect(to, options, self.now, &mut Ignore).map_err(|e| e.to_string())?;
+            self.caller.tcp(self.now, &mut Ignore).connect(to, options).map_err(|e| e.to_string())?;
         for _ in 0..4 {
             self.pass_there();
             self.pass_back();
             self.timers();
-            let accepted = self.called.tcp().accept(listener, self.now).map_err(|e| e.to_string())?;
+            let accepted =
+                self.called.tcp(self.now, &mut Ignore).accept(listener).map_err(|e| e.to_string())?;
             if let Some(accepted) = accepted {
                 return Ok((caller, accepted.socket));
             }

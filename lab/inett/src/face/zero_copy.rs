@@ -90,7 +90,7 @@ impl Face for ZeroCopyFace {
     ) -> Poll<io::Result<usize>> {
         let (socket, mut lent) = (stream.socket(), bytes.slice(from..));
         let sent = stream.host().with_stack_and_sink(|stack, now, sink| {
-            stack.tcp().lend(socket, &mut lent, SendHow::default(), now, sink)
+            stack.tcp(now, sink).lend(socket, &mut lent, SendHow::default())
         });
         match unless_blocked(sent) {
             Some(done) => Poll::Ready(done),
@@ -100,9 +100,9 @@ impl Face for ZeroCopyFace {
     fn poll_receive(stream: &mut Stream, context: &mut Context<'_>, _: &mut [u8]) -> Poll<io::Result<usize>> {
         let socket = stream.socket();
         let received = stream.host().with_stack_and_sink(|stack, now, sink| {
-            stack.tcp().borrow(socket, now, sink).map(|packet| {
+            stack.tcp(now, sink).borrow(socket).map(|packet| {
                 let count = packet.len();
-                stack.tcp().give_back(packet);
+                stack.pool().give(packet);
                 count
             })
         });

@@ -4,12 +4,12 @@ use super::{Ours, Slot};
 use crate::language::{Failure, SocketCall};
 use crate::side::{Came, PEER_PORTS};
 use inhost_base::Endpoint;
-use inhost_stack::{AnySocketId, BindError, DatagramError, ErrorKind, UdpSocketId};
+use inhost_stack::{AnySocketId, BindError, DatagramError, ErrorKind, Ignore, UdpSocketId};
 
 impl Ours {
     pub(super) fn open_datagrams(&mut self, call: &SocketCall, port: u16) -> Result<Came, String> {
         let local = Endpoint::new(self.any(), port);
-        match self.stack.udp().bind(local, self.datagram_options.clone(), self.now) {
+        match self.stack.udp(self.now, &mut Ignore).bind(local, self.datagram_options.clone()) {
             Ok(socket) => {
                 self.sockets.insert(call.on.clone(), Slot::Live(AnySocketId::Udp(socket)));
                 self.datagrams.insert(call.on.clone());
@@ -31,7 +31,7 @@ impl Ours {
     pub(super) fn connect_datagrams(&mut self, call: &SocketCall, peer: u8) -> Result<Came, String> {
         let socket = self.datagram_socket(&call.on)?;
         let peer = self.peer(peer);
-        let done = self.stack.udp().connect(socket, peer, self.now);
+        let done = self.stack.udp(self.now, &mut Ignore).connect(socket, peer);
         done.map_or_else(failed, |()| Ok(Came::Done))
     }
     pub(super) fn send_datagram(
@@ -42,13 +42,13 @@ impl Ours {
     ) -> Result<Came, String> {
         let socket = self.datagram_socket(&call.on)?;
         let to = to.map(|peer| self.peer(peer));
-        let done = self.stack.udp().send_to(socket, data, to, None, self.now);
+        let done = self.stack.udp(self.now, &mut Ignore).send_to(socket, data, to, None);
         done.map_or_else(failed, |()| Ok(Came::Taken(data.len())))
     }
     pub(super) fn receive_datagram(&mut self, call: &SocketCall, bytes: usize) -> Result<Came, String> {
         let socket = self.datagram_socket(&call.on)?;
         let mut place = vec![0; bytes];
-        match self.stack.udp().receive_from(socket, &mut place, self.now) {
+        match self.stack.udp(self.now, &mut Ignore).receive_from(socket, &mut place) {
             Ok(info) => {
                 place.truncate(info.length_bytes);
                 Ok(Came::Received { bytes: place, whole: info.length_bytes, from: info.from.port })
@@ -58,7 +58,8 @@ impl Ours {
     }
     pub(super) fn datagram_error(&mut self, call: &SocketCall) -> Result<Came, String> {
         let socket = self.datagram_socket(&call.on)?;
-        let error = self.stack.udp().take_error(socket, self.now).map_err(|error| error.to_string())?;
+        let error =
+            self.stack.udp(self.now, &mut Ignore).take_error(socket).map_err(|error| error.to_string())?;
         error.map_or(Ok(Came::Done), failed)
     }
 }

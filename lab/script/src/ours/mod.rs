@@ -138,9 +138,11 @@ impl Ours {
             Slot::Live(socket) => socket.tcp(),
             Slot::Fresh(_) => None,
         });
-        live.filter(|&socket| self.stack.instruments().connection_error(socket).is_some())
-            .map(SocketId::from)
-            .collect()
+        live.filter(|&socket| {
+            self.stack.instruments().connection(socket).and_then(|connection| connection.error()).is_some()
+        })
+        .map(SocketId::from)
+        .collect()
     }
     fn connection(&self, name: &str) -> Result<TcpSocketId, String> {
         self.socket(name)?.tcp().ok_or_else(|| format!("the socket {name} is not a connection"))
@@ -166,8 +168,11 @@ impl Ours {
         options.tcp = Some(fresh.config);
         options.fast_open = if data.is_empty() { FastOpenCall::Off } else { self.connect.fast_open };
         let remote = Endpoint::new(self.ends.peer, PEER_PORTS + u16::from(peer));
-        match self.stack.tcp().connect_with(remote, options, data, self.now, &mut Ignore) {
-            Ok((socket, taken)) => {
+        let mut sink = Ignore;
+        let mut calls = self.stack.tcp(self.now, &mut sink);
+        match calls.connect(remote, options) {
+            Ok(socket) => {
+                let taken = calls.send(socket, data).unwrap_or(0);
                 self.sockets.insert(name.clone(), Slot::Live(AnySocketId::Tcp(socket)));
                 self.set_later(socket.into(), &fresh.later)?;
                 Ok(if data.is_empty() { Came::Done } else { Came::Taken(taken) })
@@ -185,7 +190,7 @@ impl Ours {
         if let Some(backlog) = backlog {
             options.backlog = backlog as usize;
         }
-        match self.stack.tcp().listen(Endpoint::new(any, SERVER_PORT), options, self.now) {
+        match self.stack.tcp(self.now, &mut Ignore).listen(Endpoint::new(any, SERVER_PORT), options) {
             Ok(socket) => {
                 self.sockets.insert(call.on.clone(), Slot::Live(AnySocketId::Listener(socket)));
                 self.set_later(socket.into(), &fresh.later)?;
@@ -206,7 +211,7 @@ impl Ours {
         let AnySocketId::Listener(listener) = self.socket(&call.on)? else {
             return Err(format!("the socket {} is not a listener", call.on));
         };
-        match self.stack.tcp().accept(listener, self.now).map_err(|error| error.to_string())? {
+        match self.stack.tcp(self.now, &mut Ignore).accept(listener).map_err(|error| error.to_string())? {
             Some(accepted) => {
                 let name = call.names.clone().unwrap_or_default();
                 self.sockets.insert(name, Slot::Live(AnySocketId::Tcp(accepted.socket)));
@@ -218,7 +223,7 @@ impl Ours {
     fn write(&mut self, socket: TcpSocketId, data: &[u8], how: SendHow) -> Result<Came, String> {
         let mut taken = 0;
         while taken < data.len() {
-            match self.stack.tcp().send_with(socket, &data[taken..], how, self.now, &mut Ignore) {
+            match self.stack.tcp(self.now, &mut Ignore).send_with(socket, &data[taken..], how) {
                 Ok(bytes) => taken += bytes,
                 Err(_) if taken > 0 => break,
                 Err(error) => return failed(error),
@@ -230,7 +235,7 @@ impl Ours {
         let mut place = vec![0; bytes];
         let mut count = 0;
         while count < bytes {
-            match self.stack.tcp().read(socket, &mut place[count..], self.now, &mut Ignore) {
+            match self.stack.tcp(self.now, &mut Ignore).read(socket, &mut place[count..]) {
                 Ok(0) => break,
                 Ok(read) => count += read,
                 Err(error) if count > 0 => {
@@ -247,7 +252,7 @@ impl Ours {
     fn close(&mut self, call: &SocketCall, abort: bool) -> Result<Came, String> {
         let socket = self.socket(&call.on)?;
         let done = match socket {
-            AnySocketId::Tcp(id) if abort => self.stack.tcp().abort(id, self.now, &mut Ignore),
+            AnySocketId::Tcp(id) if abort => self.stack.tcp(self.now, &mut Ignore).abort(id),
             _ => self.stack.close(socket, self.now, &mut Ignore),
         };
         done.map(|()| Came::Done).map_err(|error| error.to_string())
@@ -276,7 +281,9 @@ impl Ours {
         Ok(())
     }
     fn error(&mut self, connection: Option<TcpSocketId>) -> Came {
-        match connection.and_then(|id| self.stack.instruments().connection_error(id)) {
+        match connection
+            .and_then(|id| self.stack.instruments().connection(id).and_then(|connection| connection.error()))
+        {
             None => Came::Done,
             Some(error) => Came::Failed(failure_of(error)),
         }
@@ -380,7 +387,12 @@ impl Side for Ours {
                 match self.face.may_write(&self.stack, socket.into(), self.now) {
                     true => {
                         let came = self.write(socket, data, how)?;
-                        let error = self.stack.instruments().connection_error(socket).map(failure_of);
+                        let error = self
+                            .stack
+                            .instruments()
+                            .connection(socket)
+                            .and_then(|connection| connection.error())
+                            .map(failure_of);
                         self.face.written(socket.into(), came, error)
                     }
                     false => Came::Failed(Failure::WouldBlock),
@@ -394,7 +406,7 @@ impl Side for Ours {
             CallKind::Shutdown => {
                 let socket = self.connection(&call.on)?;
                 let may = self.face.shuts_down(&self.stack, socket.into(), self.now);
-                let done = self.stack.tcp().shutdown(socket, self.now, &mut Ignore);
+                let done = self.stack.tcp(self.now, &mut Ignore).shutdown(socket);
                 done.map_err(|error| error.to_string())?;
                 if may { Came::Done } else { Came::Failed(Failure::NotConnected) }
             }
@@ -405,7 +417,9 @@ impl Side for Ours {
                 let socket = self.socket(&call.on)?;
                 let connection = socket.tcp();
                 let came = self.error(connection);
-                let soft = connection.and_then(|id| self.stack.instruments().soft_error(id));
+                let soft = connection.and_then(|id| {
+                    self.stack.instruments().connection(id).and_then(|connection| connection.soft_error())
+                });
                 self.face.error(socket.into(), came, soft)
             }
         };

@@ -242,10 +242,10 @@ impl Relay<'_> {
     fn write_front(&self) -> Option<io::Result<usize>> {
         let socket = self.guest.socket();
         self.host.with_stack_and_sink(|stack, now, sink| {
-            let bytes = stack.tcp().front(socket).ok().filter(|bytes| !bytes.is_empty())?;
+            let bytes = stack.tcp(now, sink).front(socket).ok().filter(|bytes| !bytes.is_empty())?;
             let written = self.system.try_io(Interest::Write, |mut system| system.write(bytes));
             if let Ok(count) = written {
-                stack.tcp().consume(socket, count, now, sink).ok()?;
+                stack.tcp(now, sink).consume(socket, count).ok()?;
             }
             Some(written)
         })

@@ -169,13 +169,10 @@ impl Net {
     }
     pub fn listen_with(&mut self, host: usize, port: u16, options: ListenOptions) -> ListenerId {
         let local = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-        self.stacks[host].tcp().listen(local, options, self.now).unwrap()
+        self.stacks[host].tcp(self.now, &mut Ignore).listen(local, options).unwrap()
     }
     pub fn connect(&mut self, host: usize, to: Endpoint) -> TcpSocketId {
-        self.stacks[host]
-            .tcp()
-            .connect(to, ConnectOptions::default(), self.now, &mut self.sinks[host])
-            .unwrap()
+        self.stacks[host].tcp(self.now, &mut self.sinks[host]).connect(to, ConnectOptions::default()).unwrap()
     }
     /// A connection from host 0 to a new listener of host 1: the two sockets.
     pub fn connected(&mut self, port: u16) -> (TcpSocketId, TcpSocketId) {
@@ -183,7 +180,7 @@ impl Net {
         let mut caller = self.connect(0, endpoint(1, port));
         let mut accepted = None;
         let done = self.run(Duration::from_secs(1000), |net| {
-            accepted = accepted.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
+            accepted = accepted.or(net.stacks[1].tcp(net.now, &mut Ignore).accept(listener).unwrap());
             // On a bad wire even the neighbour may be out of reach for a while.
             if net.stacks[0].readiness(caller).contains(Readiness::ERROR) {
                 net.close(0, caller);
@@ -195,12 +192,12 @@ impl Net {
         (caller, accepted.unwrap().socket)
     }
     pub fn send(&mut self, host: usize, socket: TcpSocketId, bytes: &[u8]) -> usize {
-        self.stacks[host].tcp().send(socket, bytes, self.now, &mut self.sinks[host]).unwrap()
+        self.stacks[host].tcp(self.now, &mut self.sinks[host]).send(socket, bytes).unwrap()
     }
     pub fn read(&mut self, host: usize, socket: TcpSocketId, most: usize) -> Vec<u8> {
         let mut place = vec![0; most];
         let count =
-            self.stacks[host].tcp().read(socket, &mut place, self.now, &mut self.sinks[host]).unwrap_or(0);
+            self.stacks[host].tcp(self.now, &mut self.sinks[host]).read(socket, &mut place).unwrap_or(0);
         place.truncate(count);
         place
     }

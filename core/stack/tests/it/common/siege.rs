@@ -63,7 +63,9 @@ impl Siege {
         };
         for port in [ECHO, DISCARD, CHARGEN] {
             let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-            siege.listeners.push(siege.host.tcp().listen(any, ListenOptions::default(), now).unwrap());
+            siege
+                .listeners
+                .push(siege.host.tcp(now, &mut Ignore).listen(any, ListenOptions::default()).unwrap());
         }
         siege
     }
@@ -154,7 +156,7 @@ impl Siege {
         while let Some((socket, readiness)) = self.host.ready() {
             let now = self.now;
             if let Some(at) = self.listeners.iter().position(|&listener| listener == socket) {
-                while let Ok(Some(accepted)) = self.host.tcp().accept(self.listeners[at], now) {
+                while let Ok(Some(accepted)) = self.host.tcp(now, &mut Ignore).accept(self.listeners[at]) {
                     self.served.insert(accepted.socket, [ECHO, DISCARD, CHARGEN][at]);
                 }
                 continue;
@@ -167,17 +169,17 @@ impl Siege {
             }
             match self.served.get(&socket) {
                 Some(&CHARGEN) => {
-                    while self.host.tcp().send(socket, &[b'#'; 4096], now, &mut Ignore).is_ok() {}
+                    while self.host.tcp(now, &mut Ignore).send(socket, &[b'#'; 4096]).is_ok() {}
                 }
                 Some(&port) => {
-                    while let Ok(count @ 1..) = self.host.tcp().peek(socket, &mut place) {
+                    while let Ok(count @ 1..) = self.host.tcp(now, &mut Ignore).peek(socket, &mut place) {
                         let taken = match port {
                             ECHO => {
-                                self.host.tcp().send(socket, &place[..count], now, &mut Ignore).unwrap_or(0)
+                                self.host.tcp(now, &mut Ignore).send(socket, &place[..count]).unwrap_or(0)
                             }
                             _ => count,
                         };
-                        self.host.tcp().consume(socket, taken, now, &mut Ignore).unwrap();
+                        self.host.tcp(now, &mut Ignore).consume(socket, taken).unwrap();
                         self.read_bytes += taken as u64;
                         if taken == 0 {
                             break;
@@ -190,10 +192,7 @@ impl Siege {
     }
     /// An honest call to `port`.
     pub fn call(&mut self, port: u16) -> TcpSocketId {
-        self.honest
-            .tcp()
-            .connect(endpoint(0, port), ConnectOptions::default(), self.now, &mut Ignore)
-            .unwrap()
+        self.honest.tcp(self.now, &mut Ignore).connect(endpoint(0, port), ConnectOptions::default()).unwrap()
     }
     /// How long an honest caller waits until `bytes` of its are echoed; `None` beyond `limit`.
     pub fn echo_takes(&mut self, bytes: usize, limit: Duration) -> Option<Duration> {
@@ -203,8 +202,8 @@ impl Siege {
         while self.now.since(began) < limit {
             self.round(Duration::from_millis(1));
             let text = vec![1; bytes - sent];
-            sent += self.honest.tcp().send(socket, &text, self.now, &mut Ignore).unwrap_or(0);
-            heard += self.honest.tcp().read(socket, &mut place, self.now, &mut Ignore).unwrap_or(0);
+            sent += self.honest.tcp(self.now, &mut Ignore).send(socket, &text).unwrap_or(0);
+            heard += self.honest.tcp(self.now, &mut Ignore).read(socket, &mut place).unwrap_or(0);
             if heard == bytes {
                 self.honest.close(socket, self.now, &mut Ignore).unwrap();
                 return Some(self.now.since(began));

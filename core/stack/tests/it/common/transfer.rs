@@ -71,13 +71,13 @@ impl End {
             let end = self.to_send.min(self.sent + most);
             let bytes: Vec<u8> = (self.sent..end).map(|at| byte(seed, self.host, at)).collect();
             let (stack, sink) = (&mut net.stacks[self.host], &mut net.sinks[self.host]);
-            match stack.tcp().send(self.socket, &bytes, net.now, sink) {
+            match stack.tcp(net.now, sink).send(self.socket, &bytes) {
                 Ok(count) => self.sent += count,
                 Err(StreamError::WouldBlock) => return,
                 Err(why) => panic!("seed {seed}: host {} cannot send: {why}", self.host),
             }
             if self.sent == self.to_send {
-                stack.tcp().shutdown(self.socket, net.now, sink).unwrap();
+                stack.tcp(net.now, sink).shutdown(self.socket).unwrap();
             }
         }
     }
@@ -85,7 +85,7 @@ impl End {
         while !self.at_end {
             let mut place = vec![0; 1 + random.public_below(9_000) as usize];
             let (stack, sink) = (&mut net.stacks[self.host], &mut net.sinks[self.host]);
-            match stack.tcp().read(self.socket, &mut place, net.now, sink) {
+            match stack.tcp(net.now, sink).read(self.socket, &mut place) {
                 Ok(0) => {
                     assert_eq!(self.received, self.to_receive, "seed {seed}: the stream ended early");
                     self.at_end = true;

@@ -16,7 +16,7 @@ use super::host::RemoteHost;
 use super::readiness::StreamReadiness;
 use crate::datagram::UdpSocket;
 use crate::error::DatagramError;
-use crate::host::Host;
+use crate::host::{Host, udp};
 use crate::memory::WATCH_INTERVAL;
 use crate::tasks::Sleep;
 use shared::{ReceivedDatagrams, Shared, Step};
@@ -82,7 +82,7 @@ impl RemoteUdpSocket {
     pub async fn connect(&self, remote: Endpoint) -> Result<(), DatagramError> {
         let (socket, shared) = (self.socket, self.outer.0.clone());
         let connect = move |host: Host| async move {
-            host.core(|core| core.stack.udp().connect(socket, remote, core.now))?;
+            host.core(|core| udp(core).connect(socket, remote))?;
             if let Some((local, _)) = host.core(|core| core.stack.endpoints(socket)) {
                 shared.connected(local, remote);
             }

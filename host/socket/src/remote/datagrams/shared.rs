@@ -11,7 +11,7 @@ use inhost_stack::{
 use super::ring::DatagramRing;
 use crate::datagram::UdpSocket;
 use crate::error::DatagramError;
-use crate::host::Host;
+use crate::host::{Host, udp};
 use crate::memory::Allowance;
 use crate::remote::locked::Locked;
 use crate::remote::readiness::{StreamReadiness, replace_option};
@@ -348,7 +348,7 @@ impl Shared {
             // An option that the socket refuses has no effect.
             let _ = socket.set_option(option);
         }
-        if let Ok(Some(error)) = host.core(|core| core.stack.udp().take_error(socket.socket(), core.now)) {
+        if let Ok(Some(error)) = host.core(|core| udp(core).take_error(socket.socket())) {
             state.learn(error, false);
         }
         let sent = state.send_down(socket, context);
@@ -461,10 +461,10 @@ impl State {
         let is_drained = host.core(|core| {
             let key = socket.socket();
             while !moved.is_enough() {
-                let Some(info) = core.stack.udp().next_received(key) else { return true };
+                let Some(info) = udp(core).next_received(key) else { return true };
                 self.up_waits = !self.up.push(info.length_bytes, info, |place| {
                     // It is there, as the stack has just said.
-                    let _ = core.stack.udp().receive_from(key, place, core.now);
+                    let _ = udp(core).receive_from(key, place);
                 });
                 if self.up_waits {
                     break;
@@ -473,7 +473,7 @@ impl State {
             }
             false
         });
-        self.dropped = host.core(|core| core.stack.udp().dropped(socket.socket()));
+        self.dropped = host.core(|core| udp(core).dropped(socket.socket()));
         if is_drained {
             socket.wait_to_receive(context);
         }
