@@ -136,7 +136,10 @@ impl Paths {
         if route.is_strict() && path.next_hop != first {
             return Err(RouteError::NoRoute);
         }
-        Ok(Path { destination, option_bytes: route.length() as u8, ..path })
+        // A router that finds a packet too big knows only where it goes next.
+        let ends = route.hops().map(IpAddr::V4).chain([destination]);
+        let mtu_bytes = ends.fold(path.mtu_bytes, |least, end| self.routing.mtu_towards(end, least, now));
+        Ok(Path { destination, mtu_bytes, option_bytes: route.length() as u8, ..path })
     }
     /// The broadcast path on `link` of a host without an address: from 0.0.0.0, which is allowed for nothing else (RFC
     /// 1122 §3.2.1.3 (a), RFC 2131 §4.1).

@@ -159,6 +159,10 @@ impl Routing {
         });
         has_other && self.gateways.suspected(path.link, path.next_hop, now) || was_redirected
     }
+    /// The MTU towards `destination`, at most `link_mtu_bytes`.
+    pub fn mtu_towards(&self, destination: IpAddr, link_mtu_bytes: u16, now: Instant) -> u16 {
+        self.path_mtu.towards(destination, link_mtu_bytes, now)
+    }
     /// A packet to `destination` was too long for `mtu_bytes`. True when the path's MTU falls.
     pub fn lower_path_mtu(
         &mut self,
@@ -167,7 +171,7 @@ impl Routing {
         link_mtu_bytes: u16,
         now: Instant,
     ) -> bool {
-        let current_bytes = self.path_mtu.towards(destination, link_mtu_bytes, now);
+        let current_bytes = self.mtu_towards(destination, link_mtu_bytes, now);
         self.path_mtu.lower(destination, mtu_bytes, current_bytes, now)
     }
     /// Whether the cache has a valid forwarding decision for `destination`.

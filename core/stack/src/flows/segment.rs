@@ -9,6 +9,7 @@ use crate::tcp::TcpSocketFlags;
 use inhost_base::{LinkId, Sequence};
 use inhost_buf::Packet;
 use inhost_event::Drop;
+use inhost_ip::{Path, RouteError};
 use inhost_tcp::{Ecn, Header, Outcome};
 use inhost_wire::tcp::Flags;
 
@@ -78,6 +79,24 @@ pub(crate) fn yield_time_wait(
     }
     env.counters().time_wait_reused += 1;
     Some(least)
+}
+
+/// Asks for the path of a connection again: by its source route, or else through the gateway that its caller came by, while
+/// that works.
+// spec: RFC9293 MUST-45
+pub(crate) fn ask_path(
+    sockets: &Sockets,
+    key: TcpSocketId,
+    env: &mut Environment<'_>,
+) -> Result<Path, RouteError> {
+    let now = env.now();
+    let flow = sockets.tcp(key).ok_or(RouteError::NoRoute)?;
+    let (remote, local, bound) = (flow.remote().address, Some(flow.local().address), flow.bound_link());
+    let gateway = flow.listener().map(|_| flow.path().next_hop);
+    match sockets.optional().route(key) {
+        Some(route) => env.paths_mut().route_by(&route, remote, local, bound, now),
+        None => env.paths_mut().route_through(gateway, remote, local, bound, now),
+    }
 }
 
 /// A segment that a connection took came by a source route: from now on it is answered by the same. Where we called

@@ -1,6 +1,6 @@
 //! TCP segments on the slow path, and ICMP errors about segments.
 
-use crate::flows::{IncomingSyn, apply, flow_input, yield_time_wait};
+use crate::flows::{IncomingSyn, apply, ask_path, flow_input, yield_time_wait};
 use crate::input::{Reception, name_of};
 use crate::socket::{AnySocketId, TcpSocketId};
 use crate::tcp::{TcpSocket, TcpSocketFlags, can_talk, segment_limit};
@@ -85,8 +85,11 @@ impl Reception<'_> {
                 // It quotes what is in flight, so the path's estimate may follow it (RFC 5927 §7).
                 let now = self.env.now();
                 self.env.paths_mut().path_mtu_confirmed(error, now);
-                let Some(path_mtu_mss) = self.new_segment_limit(key) else { return Ok(()) };
-                NetworkError::TooBig { path_mtu_mss }
+                let Ok(path) = ask_path(self.sockets, key, &mut self.env) else { return Ok(()) };
+                if let Some(flow) = self.sockets.tcp_mut(key) {
+                    flow.set_path(&path);
+                }
+                NetworkError::TooBig { path_mtu_mss: segment_limit(&path) }
             }
             ErrorKind::PortUnreachable => NetworkError::Hard(ConnectionError::Refused),
             ErrorKind::ProtocolUnreachable => NetworkError::Hard(ConnectionError::ProtocolUnreachable),
@@ -112,13 +115,5 @@ impl Reception<'_> {
         let outcome = flow.connection_mut().unreachable(sequence, what, &mut self.env.tcp(key.key()));
         apply(self.sockets, key, &outcome, &mut self.env);
         Ok(())
-    }
-    /// A flow's largest segment after its path was asked for again.
-    fn new_segment_limit(&mut self, key: TcpSocketId) -> Option<u16> {
-        let flow = self.sockets.tcp_mut(key)?;
-        let (remote, local, link) = (flow.remote().address, flow.local().address, flow.bound_link());
-        let path = self.env.route(remote, Some(local), link).ok()?;
-        flow.set_path(&path);
-        Some(segment_limit(&path))
     }
 }

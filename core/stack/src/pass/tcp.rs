@@ -1,6 +1,6 @@
 //! The turn of a connection in an output pass.
 
-use crate::flows::{apply, apply_changes};
+use crate::flows::{apply, apply_changes, ask_path};
 use crate::output::{CommonHeader, Segments, Turn};
 use crate::pass::Pass;
 use crate::socket::TcpSocketId;
@@ -78,17 +78,7 @@ impl Pass<'_, '_> {
     /// Asks for the route again, since the tables have changed.
     #[inline(never)]
     fn refresh_path(&mut self, key: TcpSocketId) -> Result<(), RouteError> {
-        let now = self.env.now();
-        let Some(flow) = self.sockets.tcp(key) else { return Ok(()) };
-        let (remote, local) = (flow.remote().address, flow.local().address);
-        // A caller that came through a gateway other than the preferred one is answered through it while it works.
-        let gateway = flow.listener().map(|_| flow.path().next_hop);
-        // spec: RFC9293 MUST-45
-        let bound = flow.bound_link();
-        let path = match self.sockets.optional().route(key) {
-            Some(route) => self.env.paths_mut().route_by(&route, remote, Some(local), bound, now)?,
-            None => self.env.paths_mut().route_through(gateway, remote, Some(local), bound, now)?,
-        };
+        let path = ask_path(self.sockets, key, &mut self.env)?;
         let Some(flow) = self.sockets.tcp_mut(key) else { return Ok(()) };
         let shrunk_or_grown = path.payload_limit_bytes() != flow.path().payload_limit_bytes();
         flow.set_path(&path);

@@ -14,7 +14,7 @@ use inhost_wire::tcp::Flags;
 const PORT: u16 = 53;
 
 /// The front of a packet that the host may have sent, of `length` bytes with its header.
-fn quote(from: Endpoint, to: Endpoint, protocol: u8, length: u16, behind_ports: [u8; 4]) -> Vec<u8> {
+pub fn quote(from: Endpoint, to: Endpoint, protocol: u8, length: u16, behind_ports: [u8; 4]) -> Vec<u8> {
     let ports = [from.port.to_be_bytes(), to.port.to_be_bytes()].concat();
     let upper = [&ports[..], &behind_ports].concat();
     match (from.address, to.address) {
@@ -32,7 +32,7 @@ fn quote(from: Endpoint, to: Endpoint, protocol: u8, length: u16, behind_ports: 
     }
 }
 /// A router says that the next hop takes no more than `mtu`.
-fn too_big(host: &mut SingleHost, mtu: u16, quoted: &[u8]) {
+pub fn too_big(host: &mut SingleHost, mtu: u16, quoted: &[u8]) {
     if quoted[0] >> 4 == 4 {
         let code = UnreachableCode::FragmentationNeeded;
         let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: mtu, invoking: quoted };

@@ -1,5 +1,6 @@
 //! Connections by source routes, spoken to in packets.
 
+use crate::blind_icmp::{quote, too_big};
 use crate::common::packets::{SingleHost, header, segment_frame};
 use crate::common::{LINK, address};
 use inhost_base::{Endpoint, Ipv4Addr, Sequence};
@@ -118,6 +119,35 @@ fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
     strict.source_route = SourceRoute::new(true, [FAR]);
     let refused = host.stack.tcp(host.now, &mut Ignore).connect(caller(), strict);
     assert_eq!(refused.unwrap_err(), ConnectError::Route(RouteError::NoRoute));
+}
+
+#[test]
+fn what_is_too_big_behind_the_last_hop_is_cut_and_goes_by_the_route() {
+    let mut host = host();
+    let mut options = ConnectOptions::default();
+    options.source_route = SourceRoute::new(false, [NEAR, FAR]);
+    let socket = host.stack.tcp(host.now, &mut Ignore).connect(caller(), options).unwrap();
+    let (_, syn) = sent(&mut host);
+    let local = host.stack.endpoints(socket).unwrap().0;
+    let mut answer = TcpHeader {
+        source_port: caller().port,
+        destination_port: local.port,
+        ..header(Flags::SYN | Flags::ACK, 500, syn.sequence.0.wrapping_add(1))
+    };
+    answer.options.mss = Some(1400);
+    host.deliver(&segment_frame(caller(), local, answer, b""));
+    sent(&mut host);
+    host.stack.tcp(host.now, &mut Ignore).send(socket, &[1; 1300]).unwrap();
+    let (_, long) = sent(&mut host);
+    // The router quotes the packet as it goes to the caller.
+    too_big(&mut host, 600, &quote(local, caller(), protocol::TCP, 1400, long.sequence.0.to_be_bytes()));
+    host.flush();
+    assert!(host.sent.len() >= 3);
+    for frame in host.sent.drain(..) {
+        let view = Ipv4View::new(&frame).unwrap();
+        assert!(frame.len() <= 600 && view.destination() == NEAR, "{} bytes", frame.len());
+        assert!(OptionPlaces::find(view.options()).unwrap().source_route.is_some());
+    }
 }
 
 // spec: RFC1122 3.2.1.8-5
