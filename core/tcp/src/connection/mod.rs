@@ -38,7 +38,7 @@ use inhost_event::{Disconnected, Event, Mask, SendCause, TcpState};
 /// and at the end of the round [`transmit`](Connection::transmit) once, when
 /// [`wants_transmit`](Connection::wants_transmit). Nothing else makes a segment, so that what the round has made due
 /// (acknowledgment, reply, window update) shares segments (MIT §3.3). The one exception is a
-/// [`ResetReply`](crate::ResetReply) in an [`Outcome`], which the owner sends at once.
+/// [`ResetReply`](crate::ResetReply) in an [`Outcome`](crate::Outcome), which the owner sends at once.
 ///
 /// - Any call may come at any time; a spurious one changes nothing. `now` never goes back.
 /// - After each call that takes an [`Environment`], `deadline` and `wants_transmit` may have changed. `wants_transmit`
