@@ -18,7 +18,6 @@ impl Receiver {
     /// Takes the next bytes in order, which may lie in several packets, and the data that they connect to; true when such
     /// data was held. Acknowledging them is the caller's part, unless it is due at once.
     // spec: RFC5681 3.2-2
-    #[inline]
     pub fn take_in_order(
         &mut self,
         common: &Common,
