@@ -91,6 +91,8 @@ struct Progress {
     /// Attempts that the caller gave up.
     given_up: Cell<u32>,
     caller: RefCell<Option<Result<(), String>>>,
+    /// It was the connection that failed the caller.
+    was_ended: Cell<bool>,
     called: RefCell<Vec<Result<(), Fault>>>,
 }
 
@@ -112,8 +114,11 @@ fn run_scenario(scenario: &Scenario, watch: impl FnOnce(&mut Network)) -> Result
         let progress: Vec<_> = calls.iter().map(|(progress, _)| progress).collect();
         return Err(format!("{ran:?} at {:?}, {progress:?}; {}", network.now(), sockets(&network)));
     }
+    let counted =
+        |host: &Host| host.with_stack(|stack, _| stack.instruments().counters().closed_windows_reset);
+    let mut resets = network.hosts().map(counted).sum();
     for ((progress, _), call) in calls.iter().zip(&scenario.calls) {
-        judge(progress, call)?;
+        judge(progress, call, &mut resets)?;
     }
     drop((calls, orphans));
     settle(&mut network)?;
@@ -201,19 +206,20 @@ async fn make_call(host: Host, remote: Endpoint, call: ConnectionPlan, progress:
         }
     }
     let result = match stream {
-        Ok(stream) => talk_or_abort(&host, &stream, &call).await,
+        Ok(stream) => talk_or_abort(&host, &stream, &call).await.map_err(|fault| {
+            progress.was_ended.set(is_end(&fault));
+            format!("the caller: {fault}")
+        }),
         Err(why) => Err(format!("no connection: {why}")),
     };
     *progress.caller.borrow_mut() = Some(result);
 }
 
-async fn talk_or_abort(host: &Host, stream: &Stream, call: &ConnectionPlan) -> Result<(), String> {
+async fn talk_or_abort(host: &Host, stream: &Stream, call: &ConnectionPlan) -> Result<(), Fault> {
     let talks = call.talks[0].run(stream);
-    let Some(limit) = call.aborts_after else {
-        return talks.await.map_err(|why| format!("the caller: {why}"));
-    };
+    let Some(limit) = call.aborts_after else { return talks.await };
     match host.timeout(limit, talks).await {
-        Ok(result) => result.map_err(|why| format!("the caller: {why}")),
+        Ok(result) => result,
         Err(_) => {
             stream.abort();
             Ok(())
@@ -235,14 +241,25 @@ fn is_over(progress: &Progress, call: &ConnectionPlan) -> bool {
     }
 }
 
-fn judge(progress: &Progress, call: &ConnectionPlan) -> Result<(), String> {
-    if let Some(Err(why)) = &*progress.caller.borrow() {
-        return Err(format!("port {}: {why}", call.port));
-    }
+/// Whether the connection ended too soon; otherwise what came was wrong.
+fn is_end(fault: &Fault) -> bool {
+    matches!(fault, Fault::Receiving(_) | Fault::Sending(_))
+}
+
+/// A host whose memory is short resets connections behind closed windows: `resets` of them in all.
+fn judge(progress: &Progress, call: &ConnectionPlan, resets: &mut u64) -> Result<(), String> {
     let mut excused = progress.given_up.get() + u32::from(call.aborts_after.is_some());
+    if let Some(Err(why)) = &*progress.caller.borrow() {
+        if !progress.was_ended.get() || *resets == 0 {
+            return Err(format!("port {}: {why}", call.port));
+        }
+        (*resets, excused) = (*resets - 1, excused + 1);
+    }
     for fault in progress.called.borrow().iter().filter_map(|result| result.err()) {
-        let is_failure = matches!(fault, Fault::Receiving(_) | Fault::Sending(_));
-        if !is_failure || excused == 0 {
+        if is_end(&fault) && excused == 0 && *resets > 0 {
+            (*resets, excused) = (*resets - 1, 1);
+        }
+        if !is_end(&fault) || excused == 0 {
             return Err(format!("port {}: who was called: {fault}", call.port));
         }
         excused -= 1;
