@@ -7,8 +7,7 @@
 use crate::device;
 use crate::world::{self, World};
 use core::ffi::{CStr, c_int};
-use inhost_event::Drop;
-use inhost_event::Ignore;
+use inhost_event::{Drop, Ignore};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd};

@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_socket::Host;
-use inhost_stack::Ignore;
-use inhost_stack::{AnySocketId, TcpSocketId};
+use inhost_stack::{AnySocketId, Ignore, TcpSocketId};
 use inhost_wire::checksum::update;
 use inhost_wire::protocol;
 use inhost_wire::tcp::Flags;

@@ -93,7 +93,7 @@ impl Stack {
     /// The bytes hold the keys of the host and the data of its connections: keep them as you would a private key.
     ///
     /// ```
-    /// use inhost_stack::{Ignore, Endpoint, Instant, Ipv4Addr, ListenOptions, Stack, StackConfig};
+    /// use inhost_stack::{Endpoint, Ignore, Instant, Ipv4Addr, ListenOptions, Stack, StackConfig};
     ///
     /// let now = Instant::from_millis(1);
     /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
