@@ -10,7 +10,7 @@ pub(crate) mod sending;
 use crate::socket::{Socket, State};
 use crate::world::World;
 use inhost_socket::errno::Errno;
-use inhost_stack::StreamError;
+use inhost_stack::{ConnectionError, Stack, StreamError, TcpSocketId};
 use libc::{EAGAIN, EBADF, EINVAL, EPIPE};
 
 /// The number of what a stream call of the stack refused.
@@ -39,10 +39,20 @@ impl World {
 }
 
 /// The error that ended a socket's connection, when it was not told yet.
-pub(crate) fn unreported_error(stack: &inhost_stack::Stack, socket: &Socket) -> Option<i32> {
+pub(crate) fn unreported_error(stack: &Stack, socket: &Socket) -> Option<i32> {
     if socket.error_told {
         return None;
     }
     let State::Connection(connection) = socket.state else { return None };
-    Some(stack.instruments().connection(connection).and_then(|connection| connection.error())?.errno())
+    Some(connection_error(stack, connection)?.errno())
+}
+
+/// Why a connection ended.
+pub(crate) fn connection_error(stack: &Stack, name: TcpSocketId) -> Option<ConnectionError> {
+    stack.instruments().connection(name)?.error()
+}
+
+/// How many bytes may still go with the SYN; 0 without a connection.
+pub(crate) fn syn_data_room(stack: &Stack, name: TcpSocketId) -> usize {
+    stack.instruments().connection(name).map_or(0, |connection| connection.sender().syn_data_room())
 }

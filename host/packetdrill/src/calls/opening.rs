@@ -1,7 +1,7 @@
 //! `socket`, `bind`, `listen`, `accept` and `connect`.
 
 use crate::address::{self, Family, Given};
-use crate::calls::unreported_error;
+use crate::calls::{connection_error, syn_data_room, unreported_error};
 use crate::descriptors::Entry;
 use crate::flags::Profile;
 use crate::options::defer_accept;
@@ -228,11 +228,7 @@ pub(crate) fn begin(
         .tcp(now, &mut Ignore)
         .connect(remote, options)
         .map_err(|why| inhost_socket::ConnectError::from(why).errno())?;
-    let room = world
-        .stack
-        .instruments()
-        .connection(name)
-        .map_or(0, |connection| connection.sender().syn_data_room());
+    let room = syn_data_room(&world.stack, name);
     let socket = world.descriptors.socket_mut(fd)?;
     socket.state = State::Connection(name);
     socket.count_room();
@@ -260,7 +256,7 @@ fn connected(world: &mut World, fd: i32, under_way: i32) -> Result<i64, i32> {
         socket.error_told = true;
         return Err(number);
     }
-    if stack.instruments().connection(name).and_then(|connection| connection.error()).is_some() {
+    if connection_error(stack, name).is_some() {
         return Err(ECONNABORTED);
     }
     Err(if socket.nonblocking { under_way } else { EAGAIN })

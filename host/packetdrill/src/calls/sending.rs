@@ -3,7 +3,7 @@
 use crate::address::{self, Given};
 use crate::calls::opening::{begin, fast_open_call};
 use crate::calls::receiving::wait_with;
-use crate::calls::stream_errno;
+use crate::calls::{connection_error, stream_errno, syn_data_room};
 use crate::memory::{self, Lent};
 use crate::socket::State;
 use crate::world::{World, blocking};
@@ -163,14 +163,7 @@ impl Progress {
             State::Fresh => begin(world, self.fd, remote.ok_or(EDESTADDRREQ)?, allowed)?,
             State::Connection(name) if socket.deferred => name,
             State::Connection(name) if is_opening(world, name) => return Err(EALREADY),
-            State::Connection(name)
-                if world
-                    .stack
-                    .instruments()
-                    .connection(name)
-                    .and_then(|connection| connection.error())
-                    .is_some() =>
-            {
+            State::Connection(name) if connection_error(&world.stack, name).is_some() => {
                 return Ok(false);
             }
             State::Connection(_) if !socket.connect_told => {
@@ -183,11 +176,7 @@ impl Progress {
         };
         world.descriptors.socket_mut(self.fd)?.deferred = false;
         self.opens = true;
-        let mut room = world
-            .stack
-            .instruments()
-            .connection(name)
-            .map_or(0, |connection| connection.sender().syn_data_room());
+        let mut room = syn_data_room(&world.stack, name);
         loop {
             let piece = self.pieces.get(self.piece).copied();
             let rest = piece.as_ref().map_or(&[][..], |piece| &piece.bytes()[self.offset..]);
@@ -238,8 +227,7 @@ impl Progress {
         if self.opens {
             self.opens = false;
             world.descriptors.socket_mut(self.fd)?.connect_told = true;
-            if world.stack.instruments().connection(name).and_then(|connection| connection.error()).is_some()
-            {
+            if connection_error(&world.stack, name).is_some() {
                 return Err(world.take_error(self.fd)?.unwrap_or(EPIPE));
             }
         }
