@@ -1,5 +1,5 @@
 //! The words every layer shares: instants and durations in integer nanoseconds, sequence numbers,
-//! addresses, the seeded random source, and collections with a limit.
+//! addresses, the seeded random source, rate limits, and collections: the slab, and what runs beside its places.
 //!
 //! Nothing here knows an operating system, a clock or a thread. Time is a value that the caller makes up:
 //!
@@ -14,21 +14,31 @@
 extern crate alloc;
 
 mod address;
+mod bounded;
 #[cfg(feature = "freeze")]
 pub mod freeze;
 mod growth;
+mod list;
+mod offset;
 mod random;
+mod rate_limit;
 mod sequence;
 mod slab;
 mod time;
+mod wheel;
 
 pub use address::{Cidr, Endpoint, HardwareAddress, InvalidCidr};
+pub use bounded::Bounded;
 pub use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub use growth::make_room;
+pub use list::Lists;
+pub use offset::Offset;
 pub use random::{Random, SipKey};
+pub use rate_limit::RateLimit;
 pub use sequence::Sequence;
 pub use slab::{Key, Slab};
 pub use time::{Deadline, Duration, Instant};
+pub use wheel::TimerWheel;
 
 /// Writes the names of a set's members with `|` between them, or `-` where there is none.
 pub fn write_names<'a>(

@@ -107,6 +107,20 @@ impl Pool {
             self.free[class].push(storage);
         }
     }
+    /// A buffer for the same bytes that is at least half full, or bare and the smallest there is: else the bytes move to such a
+    /// one, if there is memory.
+    #[inline]
+    pub fn tighten(&mut self, packet: Packet) -> Packet {
+        let is_least = || packet.headroom() == 0 && packet.capacity() <= LEAST_BUFFER_BYTES;
+        if packet.len() * 2 >= packet.capacity() || is_least() { packet } else { self.moved(packet) }
+    }
+    #[inline(never)]
+    fn moved(&mut self, packet: Packet) -> Packet {
+        let Some(mut small) = self.take_bare(packet.len()) else { return packet };
+        small.append(packet.bytes());
+        self.give(packet);
+        small
+    }
     /// Counts a packet in another pool's memory as taken from this pool. False when the limit is reached.
     pub fn adopt(&mut self, packet: &Packet) -> bool {
         let fits = self.in_use_bytes() + packet.capacity() <= self.most_bytes();

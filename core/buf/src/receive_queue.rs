@@ -47,7 +47,8 @@ impl ReceiveQueue {
     pub fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
     }
-    /// Adds the visible bytes of `payload` at the end. Small ones are copied and their buffer returned to `pool`.
+    /// Adds the visible bytes of `payload` at the end. Small ones are copied and their buffer returned to `pool`; a kept
+    /// buffer is at least half full, if the pool has such ([`Pool::tighten`]).
     #[inline]
     pub fn push(&mut self, payload: Packet, pool: &mut Pool) {
         let length = payload.len();
@@ -55,21 +56,13 @@ impl ReceiveQueue {
             return pool.give(payload);
         }
         self.bytes += length;
-        if length < COPY_BELOW_BYTES {
-            if let Some(last) = self.packets.back_mut().filter(|last| last.tailroom() >= length) {
-                last.append(payload.bytes());
-                return pool.give(payload);
-            }
-            // A bare buffer has no headroom, so later payloads fit into it, too.
-            if payload.headroom() > 0
-                && let Some(mut small) = pool.take_bare(COPY_BELOW_BYTES)
-            {
-                small.append(payload.bytes());
-                pool.give(payload);
-                return self.keep(small);
-            }
+        if length < COPY_BELOW_BYTES
+            && let Some(last) = self.packets.back_mut().filter(|last| last.tailroom() >= length)
+        {
+            last.append(payload.bytes());
+            return pool.give(payload);
         }
-        self.keep(payload);
+        self.keep(pool.tighten(payload));
     }
     /// Moves bytes from the front into `into`, and returns their number.
     #[inline]

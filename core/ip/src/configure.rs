@@ -25,9 +25,9 @@ impl Ip {
         let identifications = Identifications::new(random);
         let stable_key = StableKey::new(random.private_key(), config.stable_secret);
         let paths = Paths::new(Interfaces::new(Interface::loopback(keyed)), routing, stable_key);
-        let errors_each = ErrorLimits::new(config.errors_each, keyed);
+        let error_limits = ErrorLimits::new(config.errors_each, keyed);
         Ip {
-            output: Output::new(paths, identifications, errors_each, config.errors_have_precedence),
+            output: Output::new(paths, identifications, error_limits, config.errors_have_precedence),
             input: Input::new(&config, reassembly),
             hop_limit: config.hop_limit.max(1),
             keyed,

@@ -17,7 +17,7 @@ use inhost_buf::{Device, Frame, Full, Offload, Packet, Pool, Slices};
 use inhost_wire::icmpv4::Icmpv4Message;
 use inhost_wire::icmpv6::Icmpv6Message;
 use inhost_wire::{ethernet, icmpv4, ipv4, ipv6};
-use limits::{ErrorLimit, ErrorLimits};
+use limits::ErrorLimits;
 pub(crate) use message::IcmpMessage;
 
 /// Room for the headers of a datagram's packets: link, and IPv4 with all options, which is more than IPv6 with a
@@ -44,8 +44,7 @@ pub struct EchoMessage<'a> {
 pub(crate) struct Output {
     paths: Paths,
     identifications: Identifications,
-    error_limit: ErrorLimit,
-    errors_each: ErrorLimits,
+    error_limits: ErrorLimits,
     errors_have_precedence: bool,
     clock: Clock,
 }
@@ -54,23 +53,16 @@ impl Output {
     pub(crate) fn new(
         paths: Paths,
         identifications: Identifications,
-        errors_each: ErrorLimits,
+        error_limits: ErrorLimits,
         errors_have_precedence: bool,
     ) -> Output {
-        Output {
-            paths,
-            identifications,
-            error_limit: ErrorLimit::default(),
-            errors_each,
-            errors_have_precedence,
-            clock: Clock::default(),
-        }
+        Output { paths, identifications, error_limits, errors_have_precedence, clock: Clock::default() }
     }
     /// Chooses new keys.
     #[cfg(feature = "freeze")]
     pub(crate) fn reseed(&mut self, keyed: crate::table::Keyed, random: &mut inhost_base::Random) {
         self.identifications = Identifications::new(random);
-        self.errors_each.rekey(keyed);
+        self.error_limits.rekey(keyed);
     }
     #[inline]
     pub(crate) fn paths(&self) -> &Paths {
@@ -89,7 +81,7 @@ impl Output {
     }
     /// Whether one more message of ICMP that is limited as errors are may be sent; it is counted.
     pub(crate) fn is_within_limit(&mut self, now: Instant, random: &mut Random) -> bool {
-        self.error_limit.allows(now, random)
+        self.error_limits.allows(now, random)
     }
     /// Writes the link's and the IP header of a packet; see [`crate::Ip::header_with`].
     #[inline]

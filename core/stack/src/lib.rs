@@ -22,7 +22,6 @@ mod icmp;
 mod input;
 mod links;
 mod listen;
-mod memory;
 mod network;
 mod options;
 mod output;

@@ -1,8 +1,7 @@
 //! What sockets stand upon: IP, and the links with their counters and the replies that wait to leave.
 
 use crate::links::Links;
-use crate::output::RateLimit;
-use inhost_base::{Instant, IpAddr, LinkId, Random};
+use inhost_base::{Instant, IpAddr, LinkId, Random, RateLimit};
 use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment};
 
 /// The network as a host's sockets use it.
@@ -18,7 +17,7 @@ pub(crate) struct Network {
 impl Network {
     /// The loopback alone.
     pub(crate) fn new(ip: Ip, resets_per_second: u32, now: Instant) -> Network {
-        Network { ip, links: Links::new(), reset_limit: RateLimit::new(resets_per_second, now) }
+        Network { ip, links: Links::new(), reset_limit: RateLimit::per_second(resets_per_second, now) }
     }
     /// Adds a link.
     pub(crate) fn add_link(
@@ -45,7 +44,7 @@ impl Network {
     }
     /// Whether the rate allows a reset in answer to a segment.
     pub(crate) fn admits_reset(&mut self, now: Instant, random: &mut Random) -> bool {
-        self.reset_limit.admit(now, random)
+        self.reset_limit.admit_blurred(now, random)
     }
     /// Whether packets of IP's own wait for `link`, and whether replies do.
     pub(crate) fn waiting(&self, link: LinkId) -> (bool, bool) {

@@ -1,9 +1,8 @@
 //! What every step of a host uses: memory, randomness, counters, the time.
 
 use crate::counters::Counters;
-use crate::memory::Memory;
 use inhost_base::{Instant, Key, Random};
-use inhost_buf::Pool;
+use inhost_buf::{Memory, Pool};
 use inhost_event::Sink;
 use inhost_ip::IpEnvironment;
 

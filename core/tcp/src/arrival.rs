@@ -1,7 +1,7 @@
 //! A segment on its way through the steps of RFC 9293 §3.10.7.
 
-use crate::offset::Offset;
 use crate::{Ecn, Header};
+use inhost_base::Offset;
 use inhost_buf::Packet;
 use inhost_wire::tcp::Flags;
 

@@ -47,7 +47,6 @@ mod fast_open;
 mod flags;
 mod info;
 mod ledger;
-mod offset;
 mod outcome;
 mod policy;
 mod receiver;
@@ -72,6 +71,10 @@ pub use outcome::{Changes, Outcome, ResetReply, SegmentOutput, SendHow};
 pub use policy::Policy;
 pub use receiver::ReceiveView;
 pub use sender::{SendQueue, SendView};
+
+/// The blocks of a SACK option, each from its first byte to after its last.
+type Blocks =
+    inhost_wire::Bounded<(inhost_base::Offset, inhost_base::Offset), { inhost_wire::tcp::MAX_SACK_BLOCKS }>;
 
 #[cfg(test)]
 mod tests;

@@ -41,7 +41,6 @@
 extern crate alloc;
 
 pub mod arp;
-mod bounded;
 pub mod checksum;
 mod cursor;
 pub mod ethernet;
@@ -60,7 +59,7 @@ pub mod slip;
 pub mod tcp;
 pub mod udp;
 
-pub use bounded::Bounded;
+pub use inhost_base::Bounded;
 
 use core::fmt;
 

@@ -176,7 +176,8 @@ impl Output {
             path => path,
         };
         let Ok(path) = path else { return };
-        if !self.errors_each.allows(reply_to, env.now()) || !self.error_limit.allows(env.now(), env.random())
+        if !self.error_limits.allows_to(reply_to, env.now())
+            || !self.error_limits.allows(env.now(), env.random())
         {
             self.paths.count(link, |counters| counters.suppressed_errors += 1);
             return;

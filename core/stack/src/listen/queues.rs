@@ -3,9 +3,8 @@
 use crate::listen::cookie::Cookies;
 use crate::listen::fast_open::FastOpen;
 use crate::options::FastOpenConfig;
-use crate::schedule::Lists;
 use crate::socket::{ListenerId, TcpSocketId};
-use inhost_base::{Instant, Random};
+use inhost_base::{Instant, Lists, Random};
 
 /// The list of a listener's half-open connections.
 const fn syn_queue_of(listener: ListenerId) -> usize {

@@ -1,14 +1,12 @@
-//! Output to a device: segments as frames, the loopback, replies that wait, rate limits.
+//! Output to a device: segments as frames, the loopback, replies that wait.
 
 mod device;
-mod limit;
 mod loopback;
 mod reply;
 mod segments;
 
 pub use device::Transmitted;
 pub(crate) use device::{Counting, Turn};
-pub(crate) use limit::RateLimit;
 pub(crate) use loopback::{Loopback, PASS_FRAMES};
 pub(crate) use reply::{Replies, Reply};
 pub(crate) use segments::{CommonHeader, Segments, cut};

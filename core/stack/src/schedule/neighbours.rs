@@ -1,9 +1,8 @@
 //! Sockets that wait for a neighbour.
 
-use crate::schedule::list::Lists;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use inhost_base::{IpAddr, LinkId};
+use inhost_base::{IpAddr, LinkId, Lists};
 
 /// Neighbours below which lists that became empty are not looked for.
 const FEW: usize = 64;

@@ -1,10 +1,8 @@
 //! The queues of a host's sockets, and their timers.
 
-use crate::schedule::list::Lists;
 use crate::schedule::neighbours::WaitingForNeighbours;
-use crate::schedule::wheel::Wheel;
 use alloc::collections::VecDeque;
-use inhost_base::{Duration, Instant, IpAddr, LinkId};
+use inhost_base::{Duration, Instant, IpAddr, LinkId, Lists, TimerWheel};
 
 /// How long a socket backs off whose neighbour did not answer, or whose route is gone.
 const BACK_OFF: Duration = Duration::from_secs(1);
@@ -32,7 +30,7 @@ const fn backing_off_on(link: LinkId) -> usize {
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Schedule {
-    timers: Wheel,
+    timers: TimerWheel,
     /// For each link the sockets that want to send or back off, and for each neighbour those that wait for it.
     sending: Lists,
     waiting: WaitingForNeighbours,
@@ -50,7 +48,7 @@ impl Schedule {
     /// An empty schedule of a host with its loopback.
     pub(crate) fn new(now: Instant) -> Schedule {
         Schedule {
-            timers: Wheel::new(now),
+            timers: TimerWheel::new(now),
             sending: Lists::new(3),
             waiting: WaitingForNeighbours::default(),
             changed: Lists::new(1),

@@ -1,9 +1,9 @@
 //! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
 
 use crate::flags::ConnectionFlags;
-use crate::offset::Offset;
 use crate::{Connection, ConnectionError, Environment, Outcome, ResetReply, SendHow, StreamError};
 use bytes::Bytes;
+use inhost_base::Offset;
 use inhost_buf::Packet;
 use inhost_event::TcpState;
 

@@ -6,9 +6,8 @@ use crate::Environment;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::offset::Offset;
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
-use inhost_base::Instant;
+use inhost_base::{Instant, Offset};
 use inhost_event::{Drop, TcpState};
 
 /// `TS.Recent` says nothing any more after so many hours without a newer one (RFC 7323 §5.5): 24 days.

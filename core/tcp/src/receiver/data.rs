@@ -5,9 +5,8 @@ use super::Receiver;
 use crate::arrival::{Arrival, Coming};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::offset::Offset;
-use crate::receiver::window::tighten;
 use crate::{Changes, Environment};
+use inhost_base::Offset;
 use inhost_buf::{Packet, Pool};
 use inhost_event::{Drop, Layer, TcpState};
 
@@ -35,7 +34,7 @@ impl Receiver {
         }
         let buffers = self.buffers.get_or_insert_default();
         for piece in payload {
-            buffers.receive.push(tighten(piece.take(), env.pool()), env.pool());
+            buffers.receive.push(piece.take(), env.pool());
         }
         let next = self.space.next() + length;
         let fills_hole = !buffers.reassembly.is_empty() && !coming.fin;
@@ -93,7 +92,7 @@ impl Receiver {
     #[inline(always)]
     pub fn take_following(&mut self, payload: Packet, pool: &mut Pool) {
         let length = payload.len() as u32;
-        self.buffers.get_or_insert_default().receive.push(tighten(payload, pool), pool);
+        self.buffers.get_or_insert_default().receive.push(payload, pool);
         self.space.receive(length);
     }
     /// Data in order reaches to `next`: moves the data held beyond it to the queue. Data that fills a hole is

@@ -4,9 +4,8 @@ use super::{ReceiveBuffers, Receiver};
 use crate::common::Common;
 use crate::detail::{LISTED, ns};
 use crate::flags::ReceiverFlags;
-use crate::offset::Offset;
 use alloc::vec::Vec;
-use inhost_base::Instant;
+use inhost_base::{Instant, Offset};
 use inhost_event::ReceiveCause;
 use serde_json::{Value, json};
 

@@ -7,7 +7,6 @@ pub(crate) mod data;
 mod detail;
 mod ecn;
 mod handshake;
-pub(crate) mod reassembly;
 pub(crate) mod sack;
 pub(crate) mod sizing;
 pub(crate) mod space;
@@ -19,14 +18,13 @@ pub use crate::receiver::view::ReceiveView;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::receiver::ack_timing::AckTiming;
-use crate::receiver::reassembly::Reassembly;
 use crate::receiver::sizing::Sizing;
 use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
 use crate::{Config, Environment, PlainHeader};
 use alloc::boxed::Box;
 use inhost_base::{Deadline, Instant, Sequence};
-use inhost_buf::{Pool, ReceiveQueue};
+use inhost_buf::{Pool, ReassemblyQueue, ReceiveQueue};
 use inhost_event::{ReceiveCause, TcpState};
 
 /// What counts as full-sized until larger segments were seen.
@@ -59,7 +57,7 @@ pub(crate) struct ReceiveBuffers {
     /// In order, for the application.
     receive: ReceiveQueue,
     /// Out-of-order data.
-    reassembly: Reassembly,
+    reassembly: ReassemblyQueue,
     sizing: Sizing,
 }
 

@@ -1,10 +1,11 @@
 //! The SACK option that we send (RFC 2018 §4, RFC 2883 §4).
 
 use super::Receiver;
+use crate::Blocks;
 use crate::Header;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
-use crate::offset::{Blocks, Offset};
+use inhost_base::Offset;
 use inhost_buf::Pool;
 use inhost_wire::tcp::MAX_SACK_BLOCKS;
 

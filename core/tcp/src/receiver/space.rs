@@ -1,7 +1,6 @@
 //! The receive sequence space, `RCV.*` of RFC 9293 §3.3.1.
 
-use crate::offset::Offset;
-use inhost_base::Sequence;
+use inhost_base::{Offset, Sequence};
 
 /// The receive sequence space (RFC 9293 §3.3.1).
 #[derive(Clone, Copy, Debug, Default)]

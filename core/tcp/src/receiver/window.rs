@@ -4,7 +4,7 @@ use super::Receiver;
 use crate::Config;
 use crate::common::{Common, MAX_SCALE};
 use crate::flags::ReceiverFlags;
-use inhost_buf::{Packet, Pool};
+use inhost_buf::Pool;
 
 /// Largest window that the field can carry unscaled.
 const FIELD_BYTES: usize = 0xffff;
@@ -22,27 +22,6 @@ pub(crate) fn scale_for(config: &Config) -> u8 {
     scale
 }
 
-/// A buffer for the same bytes that is at least half full: if `packet`'s buffer is more than twice its length, the bytes
-/// move to a smaller buffer, if the pool has one.
-pub(crate) fn tighten(packet: Packet, pool: &mut Pool) -> Packet {
-    if packet.len() * 2 >= packet.capacity() { packet } else { moved(packet, pool) }
-}
-#[inline(never)]
-fn moved(packet: Packet, pool: &mut Pool) -> Packet {
-    match pool.take_bare(packet.len()) {
-        Some(mut small) if small.capacity() < packet.capacity() => {
-            small.append(packet.bytes());
-            pool.give(packet);
-            small
-        }
-        Some(no_smaller) => {
-            pool.give(no_smaller);
-            packet
-        }
-        None => packet,
-    }
-}
-
 impl Receiver {
     /// The window when nothing waits, with a receive buffer of `buffer_bytes`.
     fn most_window(&self, buffer_bytes: usize) -> u32 {
@@ -51,7 +30,7 @@ impl Receiver {
     /// The window now, with a receive buffer of `buffer_bytes`.
     #[inline]
     fn free_window(&self, buffer_bytes: usize) -> u32 {
-        // Half the free memory: a buffer holds half its size at least ([`tighten`]).
+        // Half the free memory: a buffer holds half its size at least (`Pool::tighten`).
         let free_bytes = buffer_bytes.saturating_sub(self.used_bytes()) / 2;
         (free_bytes as u32).min(self.most_window(buffer_bytes))
     }

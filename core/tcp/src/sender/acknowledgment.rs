@@ -6,10 +6,9 @@ use crate::Changes;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::sender::flight::AckSample;
 use crate::{Environment, PlainHeader, RecoveryState};
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, Instant, Offset};
 use inhost_event::Layer;
 use inhost_wire::tcp::{Flags, SackBlocks};
 

@@ -3,9 +3,8 @@
 use super::{SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::sender::burst::WriteBoundary;
-use inhost_base::{Deadline, Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant, Offset};
 use inhost_buf::BlockLayout;
 use inhost_congestion::{RateSample, SampleBuilder};
 use inhost_wire::tcp::FastOpenCookie;

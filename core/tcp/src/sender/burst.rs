@@ -8,9 +8,8 @@
 use super::{SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::SenderFlags;
-use crate::offset::Offset;
 use core::ops::Range;
-use inhost_base::Instant;
+use inhost_base::{Instant, Offset};
 
 /// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
 const MOST_SEALS: usize = 256;

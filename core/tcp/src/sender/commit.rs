@@ -3,10 +3,9 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::sender::next::Data;
 use crate::{Environment, FastOpenState, RecoveryState};
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, Instant, Offset};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause, TcpState};
 
 impl Sender {

@@ -4,9 +4,8 @@ use super::{SendBuffers, Sender};
 use crate::common::Common;
 use crate::detail::{LISTED, ns};
 use crate::flags::SenderFlags;
-use crate::offset::Offset;
 use alloc::vec::Vec;
-use inhost_base::{Deadline, Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant, Offset};
 use inhost_event::SendCause;
 use serde_json::{Value, json};
 

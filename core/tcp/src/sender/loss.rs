@@ -4,11 +4,10 @@
 use super::{Recovery, SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::sender::flight::{AckSample, Sums};
 use crate::sender::reduction::{RateReduction, UndoState};
 use crate::{Environment, RecoveryState};
-use inhost_base::{Deadline, Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant, Offset};
 use inhost_congestion::Acknowledged;
 use inhost_event::{Event, Mask, WindowChanged};
 

@@ -28,7 +28,6 @@ mod write;
 pub use crate::sender::view::{SendQueue, SendView};
 
 use crate::flags::SenderFlags;
-use crate::offset::Offset;
 use crate::sender::buffers::FastOpen;
 use crate::sender::burst::WriteBoundary;
 use crate::sender::flight::Flight;
@@ -40,7 +39,7 @@ use crate::{Config, CongestionChoice, RecoveryState};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::ops::Range;
-use inhost_base::{Deadline, Instant, Sequence};
+use inhost_base::{Deadline, Instant, Offset, Sequence};
 use inhost_buf::{Pool, SendQueue as Queue};
 use inhost_congestion::{Congestion, Pacer, RateSample};
 

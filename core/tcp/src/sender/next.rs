@@ -5,10 +5,9 @@
 use super::{SendBuffers, Sender};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::sender::space::SendSpace;
 use crate::{Ecn, RecoveryState};
-use inhost_base::Instant;
+use inhost_base::{Instant, Offset};
 use inhost_event::{RetransmittedWhy, SendCause, TcpState};
 
 /// From this length on a payload is shared, where the device shares: to copy less costs less.

@@ -5,8 +5,7 @@ use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
-use crate::offset::Offset;
-use inhost_base::{Deadline, Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant, Offset};
 use inhost_event::TcpState;
 
 /// The worst delay of a peer's acknowledgment (RFC 8985 §7.2, WCDelAckT).

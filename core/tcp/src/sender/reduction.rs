@@ -1,6 +1,6 @@
 //! State of a congestion window reduction: its rate (RFC 9937), and the evidence by which it is undone (RFC 3522, RFC 3708).
 
-use crate::offset::Offset;
+use inhost_base::Offset;
 
 /// Proportional rate reduction (RFC 9937 §6): how much may be sent for the data delivered.
 #[derive(Clone, Copy, Debug, Default)]

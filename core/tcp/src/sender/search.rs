@@ -6,8 +6,7 @@ use crate::RecoveryState;
 use crate::common::{Common, IPV6_LEAST_MSS};
 use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::offset::Offset;
-use inhost_base::{Deadline, Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant, Offset};
 
 /// What almost every path takes (RFC 4821 §7.2): payload, options included.
 // spec: RFC4821 7.2-2

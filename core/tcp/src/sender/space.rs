@@ -1,7 +1,7 @@
 //! The send sequence space, `SND.*` of RFC 9293 §3.3.1.
 
-use crate::offset::{Blocks, Offset};
-use inhost_base::Sequence;
+use crate::Blocks;
+use inhost_base::{Offset, Sequence};
 use inhost_wire::tcp::SackBlocks;
 
 /// The send sequence space (RFC 9293 §3.3.1).

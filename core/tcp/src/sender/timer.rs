@@ -5,9 +5,8 @@
 use super::Sender;
 use crate::common::{Common, slept_since};
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::{Changes, ConnectionError, Environment, RecoveryState, SoftError};
-use inhost_base::{Deadline, Duration, Instant};
+use inhost_base::{Deadline, Duration, Instant, Offset};
 use inhost_event::TcpState;
 
 /// The data that an orphan still has to send must shrink by this fraction, or by a segment, in each period, so that

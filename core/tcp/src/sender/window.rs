@@ -4,8 +4,7 @@ use super::Sender;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::SenderFlags;
-use crate::offset::Offset;
-use inhost_base::Instant;
+use inhost_base::{Instant, Offset};
 
 impl Sender {
     /// Whether a segment neither acknowledges anything nor tells of a larger window.

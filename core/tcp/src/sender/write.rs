@@ -4,11 +4,10 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::sender::burst::WriteBoundary;
 use crate::{Environment, Header, SendHow, StreamError};
 use bytes::Bytes;
-use inhost_base::Instant;
+use inhost_base::{Instant, Offset};
 use inhost_event::Layer;
 use inhost_wire::tcp::Flags;
 

@@ -2,8 +2,8 @@
 
 use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
-use crate::offset::Offset;
 use crate::{Changes, Connection, ConnectionError, Environment, FastOpenState, ResetReply};
+use inhost_base::Offset;
 use inhost_event::{Drop, TcpState};
 
 impl Connection {

@@ -1,8 +1,7 @@
 //! What one acknowledgment shows.
 
 use super::{Flight, Record, State};
-use crate::offset::Offset;
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, Instant, Offset};
 use inhost_congestion::{RateSample, SampleBuilder};
 
 /// What one acknowledgment shows: the data in flight that it delivers, and the connection as it was before.

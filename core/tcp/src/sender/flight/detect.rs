@@ -2,9 +2,8 @@
 //! count (RFC 6675 §4, RFC 6582).
 
 use super::{Flight, Record, State};
-use crate::offset::Offset;
 use crate::round_trip::RoundTrip;
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, Instant, Offset};
 
 impl Flight {
     /// Marks losses by time. Returns when to check again, while an overtaken segment may still arrive.
@@ -85,7 +84,7 @@ impl Flight {
         self.refused = false;
     }
     /// How many segments overtook what starts at `start`, at least.
-    pub fn overtaken_by(&self, start: crate::offset::Offset, segment_bytes: u32) -> u32 {
+    pub fn overtaken_by(&self, start: inhost_base::Offset, segment_bytes: u32) -> u32 {
         self.highest_sacked.since(start).div_ceil(segment_bytes.max(1))
     }
 }

@@ -10,11 +10,11 @@ mod scoreboard;
 
 pub(crate) use delivery::AckSample;
 
-use crate::offset::{Blocks, Offset};
+use crate::Blocks;
 use alloc::collections::VecDeque;
 use core::ops::{AddAssign, SubAssign};
 use detect::Rack;
-use inhost_base::Instant;
+use inhost_base::{Instant, Offset};
 use inhost_congestion::{RateMark, RateSampler};
 
 /// The state of a transmission.

@@ -1,9 +1,9 @@
 //! The SACK option, read (RFC 2018 §5, RFC 2883 §4).
 
 use super::{AckSample, Flight, State};
-use crate::offset::{Blocks, Offset};
+use crate::Blocks;
 use crate::sender::space::SendSpace;
-use inhost_base::Instant;
+use inhost_base::{Instant, Offset};
 use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
 impl Flight {

@@ -1,19 +1,14 @@
 //! Positions in a stream, and the sequence numbers that stand for them on the wire.
 
+use crate::Sequence;
 use core::fmt;
 use core::ops::Add;
-use inhost_base::Sequence;
-use inhost_wire::Bounded;
-use inhost_wire::tcp::MAX_SACK_BLOCKS;
-
-/// The blocks of a SACK option, each from its first byte to after its last.
-pub(crate) type Blocks = Bounded<(Offset, Offset), MAX_SACK_BLOCKS>;
 
 /// A position in one direction of a connection, counted from its SYN, which is 0. It does not wrap, so that what a
 /// connection keeps stays comparable for ever; before the SYN it is negative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Offset(i64);
+pub struct Offset(i64);
 
 impl Offset {
     /// The SYN's.

@@ -1,8 +1,8 @@
 //! Doubly linked lists over slab places.
 
+use crate::make_room;
 use alloc::vec;
 use alloc::vec::Vec;
-use inhost_base::make_room;
 
 /// No place, or no list.
 const NONE: u32 = u32::MAX;
@@ -11,7 +11,7 @@ const NONE: u32 = u32::MAX;
 /// operation takes constant time, so that a socket which goes away leaves its list at once.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Lists {
+pub struct Lists {
     heads: Vec<Head>,
     nodes: Vec<Node>,
 }
@@ -37,7 +37,7 @@ struct Node {
 /// An empty list and a place in no list are written as one byte each, since most are; `NONE` as 0.
 #[cfg(feature = "freeze")]
 mod frozen {
-    use crate::schedule::list::{Head, NONE, Node};
+    use crate::list::{Head, NONE, Node};
 
     impl From<Option<(u32, u32, u32)>> for Head {
         fn from(frozen: Option<(u32, u32, u32)>) -> Head {
@@ -72,60 +72,60 @@ impl Node {
 
 impl Lists {
     /// `count` empty lists.
-    pub(crate) fn new(count: usize) -> Self {
+    pub fn new(count: usize) -> Self {
         Lists { heads: vec![Head::EMPTY; count], nodes: Vec::new() }
     }
     /// Checks thawed lists of places below `places`: each is whole, and no place is in two.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
-        crate::require(self.nodes.len() <= places, "a list of places that are none")?;
+    pub fn check(&self, places: usize) -> Result<(), crate::freeze::Invalid> {
+        crate::freeze::require(self.nodes.len() <= places, "a list of places that are none")?;
         let mut found = 0;
         for (number, head) in self.heads.iter().enumerate() {
             let (mut previous, mut next, mut count) = (NONE, head.first, 0);
             while let Some(node) = self.nodes.get(next as usize) {
                 let is_here = node.list as usize == number && node.previous == previous;
-                crate::require(is_here && count < head.count, "a member of a list")?;
+                crate::freeze::require(is_here && count < head.count, "a member of a list")?;
                 (previous, next, count) = (next, node.next, count + 1);
             }
             let is_whole = next == NONE && previous == head.last && count == head.count;
-            crate::require(is_whole, "the end of a list")?;
+            crate::freeze::require(is_whole, "the end of a list")?;
             found += count as usize;
         }
         let listed = self.nodes.iter().filter(|node| node.list != NONE).count();
-        crate::require(found == listed, "a member that is in no list")
+        crate::freeze::require(found == listed, "a member that is in no list")
     }
     /// How many lists there are.
     #[cfg(feature = "freeze")]
-    pub(crate) fn number(&self) -> usize {
+    pub fn number(&self) -> usize {
         self.heads.len()
     }
     /// Places that have been in a list.
     #[cfg(feature = "freeze")]
-    pub(crate) fn places(&self) -> usize {
+    pub fn places(&self) -> usize {
         self.nodes.len()
     }
     /// Members of a list.
     #[inline]
-    pub(crate) fn count(&self, list: usize) -> usize {
+    pub fn count(&self, list: usize) -> usize {
         self.heads.get(list).map_or(0, |head| head.count as usize)
     }
     /// The list that `place` is in.
     #[inline]
-    pub(crate) fn list_of(&self, place: usize) -> Option<usize> {
+    pub fn list_of(&self, place: usize) -> Option<usize> {
         self.nodes.get(place).filter(|node| node.list != NONE).map(|node| node.list as usize)
     }
     /// The first member.
     #[inline]
-    pub(crate) fn first(&self, list: usize) -> Option<usize> {
+    pub fn first(&self, list: usize) -> Option<usize> {
         self.heads.get(list).filter(|head| head.first != NONE).map(|head| head.first as usize)
     }
     /// The member behind `place` in its list.
-    pub(crate) fn next(&self, place: usize) -> Option<usize> {
+    pub fn next(&self, place: usize) -> Option<usize> {
         self.nodes.get(place).filter(|node| node.next != NONE).map(|node| node.next as usize)
     }
     /// Puts `place` at the end of `list`, out of any other.
     #[inline]
-    pub(crate) fn push_back(&mut self, list: usize, place: usize) {
+    pub fn push_back(&mut self, list: usize, place: usize) {
         self.make_free(list, place);
         let (Some(head), Some(node)) = (self.heads.get_mut(list), self.nodes.get_mut(place)) else { return };
         let previous = core::mem::replace(&mut head.last, place as u32);
@@ -138,7 +138,7 @@ impl Lists {
         }
     }
     /// Puts `place` at the front of `list`, out of any other.
-    pub(crate) fn push_front(&mut self, list: usize, place: usize) {
+    pub fn push_front(&mut self, list: usize, place: usize) {
         self.make_free(list, place);
         let (Some(head), Some(node)) = (self.heads.get_mut(list), self.nodes.get_mut(place)) else { return };
         let next = core::mem::replace(&mut head.first, place as u32);
@@ -152,7 +152,7 @@ impl Lists {
     }
     /// Takes `place` out of its list, if it is in one, and says which.
     #[inline]
-    pub(crate) fn remove(&mut self, place: usize) -> Option<usize> {
+    pub fn remove(&mut self, place: usize) -> Option<usize> {
         let node = *self.nodes.get(place).filter(|node| node.list != NONE)?;
         // `NONE` is beyond every place.
         let head = self.heads.get_mut(node.list as usize)?;
@@ -170,7 +170,7 @@ impl Lists {
     }
     /// Takes the first member out.
     #[inline]
-    pub(crate) fn pop_front(&mut self, list: usize) -> Option<usize> {
+    pub fn pop_front(&mut self, list: usize) -> Option<usize> {
         let first = self.first(list)?;
         self.remove(first);
         Some(first)

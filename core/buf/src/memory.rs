@@ -2,7 +2,7 @@
 //! level. A socket below the level keeps what it has and gets what it asks for; a socket above it gets no more. The
 //! level is where the memory of those below it and the level of those above it add up to the limit.
 
-use inhost_buf::{Pool, Pressure};
+use crate::{Pool, Pressure};
 
 /// Memory that every socket may hold under pressure: one chunk of a send queue, and four full segments in their
 /// buffers.
@@ -32,33 +32,36 @@ struct Shares {
 /// The memory of a host: its pool, and what each socket may hold of it.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Memory {
+pub struct Memory {
     pool: Pool,
     shares: Shares,
 }
 
 impl Memory {
-    pub(crate) fn new(limit_bytes: usize) -> Memory {
+    /// Memory of which `limit_bytes` may be in use.
+    pub fn new(limit_bytes: usize) -> Memory {
         Memory { pool: Pool::new(limit_bytes), shares: Shares::default() }
     }
     /// Checks a thawed state of places below `places`.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
+    pub fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
         let Shares { level_bytes, small_bytes, large, .. } = self.shares;
         let is_in_bounds = large <= places && small_bytes.max(level_bytes.unwrap_or(0)) <= usize::MAX / 8;
-        crate::require(is_in_bounds, "the shares of memory")
+        inhost_base::freeze::require(is_in_bounds, "the shares of memory")
     }
+    /// The pool, to read.
     #[inline]
-    pub(crate) fn pool(&self) -> &Pool {
+    pub fn pool(&self) -> &Pool {
         &self.pool
     }
+    /// The pool.
     #[inline]
-    pub(crate) fn pool_mut(&mut self) -> &mut Pool {
+    pub fn pool_mut(&mut self) -> &mut Pool {
         &mut self.pool
     }
     /// The share of each socket of a host with so many `connections` while memory is short. The last sixteenth is reserved
     /// for sockets that hold almost nothing; of the last batch of packets nobody keeps anything.
-    pub(crate) fn share_bytes(&self, connections: usize) -> usize {
+    pub fn share_bytes(&self, connections: usize) -> usize {
         match self.pool.pressure() {
             Pressure::Full => 0,
             Pressure::Scarce => LEAST_BYTES,
@@ -66,16 +69,16 @@ impl Memory {
         }
     }
     /// The share of each socket for data to send while memory is short. Senders have three quarters of the memory.
-    pub(crate) fn send_share_bytes(&self, connections: usize) -> usize {
+    pub fn send_share_bytes(&self, connections: usize) -> usize {
         send_share_of(self.share_bytes(connections))
     }
     /// The level of the scan in progress.
-    pub(crate) fn level_bytes(&self, connections: usize) -> usize {
+    pub fn level_bytes(&self, connections: usize) -> usize {
         let equal = self.pool.limit_bytes() / connections.max(2);
         self.shares.level_bytes.unwrap_or(equal).max(LEAST_BYTES)
     }
     /// The place that the scan looks at next, of so many; `None` at its end, where the next one begins.
-    pub(crate) fn next_place(&mut self, places: usize) -> Option<usize> {
+    pub fn next_place(&mut self, places: usize) -> Option<usize> {
         let place = self.shares.place;
         if place >= places {
             self.find_level();
@@ -85,7 +88,7 @@ impl Memory {
         Some(place)
     }
     /// Takes account of a socket that the scan found.
-    pub(crate) fn count_holder(&mut self, held_bytes: usize, level_bytes: usize) {
+    pub fn count_holder(&mut self, held_bytes: usize, level_bytes: usize) {
         if held_bytes <= level_bytes / FAR_BELOW {
             self.shares.small_bytes += held_bytes;
         } else {
@@ -93,11 +96,11 @@ impl Memory {
         }
     }
     /// Whether a connection behind a closed window may have to go.
-    pub(crate) fn may_end(&self, held_bytes: usize, level_bytes: usize) -> bool {
+    pub fn may_end(&self, held_bytes: usize, level_bytes: usize) -> bool {
         held_bytes > send_share_of(level_bytes) || self.shares.is_desperate
     }
     /// Notes that a socket above the level has released memory.
-    pub(crate) fn note_release(&mut self) {
+    pub fn note_release(&mut self) {
         self.shares.gave_way = true;
     }
     /// Every socket was looked at.

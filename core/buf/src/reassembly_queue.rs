@@ -1,17 +1,15 @@
-//! Reassembly queue: data and the FIN, received out of order.
+//! ReassemblyQueue queue: data and the FIN, received out of order.
 
-use crate::offset::Offset;
-use crate::receiver::window::tighten;
+#[cfg(feature = "freeze")]
+use crate::packet::freeze::ThawPacket;
+use crate::{COPY_BELOW_BYTES, Packet, Pool, ReceiveQueue};
 use alloc::collections::VecDeque;
 #[cfg(feature = "freeze")]
 use inhost_base::freeze::{Invalid, require};
-#[cfg(feature = "freeze")]
-use inhost_buf::freeze::ThawPacket;
-use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, ReceiveQueue};
-use inhost_wire::Bounded;
+use inhost_base::{Bounded, Offset};
 
 /// Blocks remembered as the most recent: as many as a SACK option holds.
-const RECENT: usize = inhost_wire::tcp::MAX_SACK_BLOCKS;
+const RECENT: usize = 4;
 
 /// Memory allowed beyond what is proportional to the data: enough for some fifty single bytes.
 const MOST_WASTE_BYTES: usize = 32 << 10;
@@ -22,7 +20,7 @@ const KEPT_PLACES: usize = 32;
 /// Limits count the memory held and the runs.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Reassembly {
+pub struct ReassemblyQueue {
     #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
     runs: VecDeque<Run>,
     /// Total capacity of the packet lists of all runs.
@@ -47,7 +45,7 @@ struct Run {
     packets: VecDeque<Packet>,
 }
 
-impl Reassembly {
+impl ReassemblyQueue {
     /// Calls `act` with each packet of a thawed queue, and checks the queue.
     #[cfg(feature = "freeze")]
     pub fn thaw(&mut self, act: ThawPacket<'_>) -> Result<(), Invalid> {
@@ -70,11 +68,11 @@ impl Reassembly {
         let is_true = (bytes, capacity_bytes, places) == (self.bytes, self.capacity_bytes, self.places);
         require(is_true, "the counts of a reassembly queue")
     }
+    /// Whether nothing waits: no data, and no FIN.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.fin.is_none()
     }
     /// The blocks held, in order.
-    #[cfg(feature = "detail")]
     pub fn blocks(&self) -> impl Iterator<Item = (Offset, Offset)> + '_ {
         self.runs.iter().map(|run| (run.start, run.end))
     }
@@ -82,6 +80,7 @@ impl Reassembly {
     pub fn pieces(&self) -> usize {
         self.runs.len()
     }
+    /// Bytes of data that wait.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -225,7 +224,7 @@ impl Reassembly {
             self.touch(start);
             return true;
         }
-        let packet = tighten(packet, pool);
+        let packet = pool.tighten(packet);
         let fills_a_neighbour = match (before, after) {
             (Some(run), _) => run.packets.back().is_some_and(|last| takes(last, &packet)),
             (None, Some(run)) => run.packets.front().is_some_and(|first| takes(&packet, first)),
@@ -438,7 +437,7 @@ mod tests {
         for seed in 0..200 {
             let mut random = Random::from_number(seed);
             let mut pool = Pool::new(16 << 20);
-            let (mut reassembly, mut queue) = (Reassembly::default(), ReceiveQueue::default());
+            let (mut reassembly, mut queue) = (ReassemblyQueue::default(), ReceiveQueue::default());
             let base = u32::MAX - 5000;
             let mut next = 0u32;
             let mut steps = 0;
@@ -472,7 +471,7 @@ mod tests {
     #[test]
     fn its_limits_hold() {
         let mut pool = Pool::new(16 << 20);
-        let mut reassembly = Reassembly::default();
+        let mut reassembly = ReassemblyQueue::default();
         for i in 0..5 {
             let piece = packet(&mut pool, i * 10, 4);
             assert_eq!(reassembly.insert(Offset::SYN + i * 10, piece, ROOM_BYTES, 3, &mut pool), i < 3);
@@ -493,7 +492,7 @@ mod tests {
     }
 
     /// The sum of all memory held.
-    fn held(reassembly: &Reassembly) -> usize {
+    fn held(reassembly: &ReassemblyQueue) -> usize {
         let packets = reassembly.runs.iter().flat_map(|run| &run.packets).map(Packet::capacity);
         let places = reassembly.runs.iter().map(|run| run.packets.capacity() * size_of::<Packet>());
         packets.sum::<usize>() + places.sum::<usize>() + reassembly.runs.capacity() * size_of::<Run>()
@@ -510,7 +509,7 @@ mod tests {
         ];
         for order in orders {
             let mut pool = Pool::new(16 << 20);
-            let mut reassembly = Reassembly::default();
+            let mut reassembly = ReassemblyQueue::default();
             for i in 0..30_000 {
                 let piece = packet(&mut pool, order(i), 1);
                 reassembly.insert(Offset::SYN + 1000 + order(i), piece, ROOM_BYTES, MOST_RUNS, &mut pool);
@@ -527,7 +526,7 @@ mod tests {
     fn neighbouring_bytes_share_a_buffer_whichever_came_first() {
         for backwards in [false, true] {
             let mut pool = Pool::new(16 << 20);
-            let mut reassembly = Reassembly::default();
+            let mut reassembly = ReassemblyQueue::default();
             for i in 0..20_000 {
                 let at = if backwards { 20_000 - i } else { i };
                 let piece = packet(&mut pool, at, 1);

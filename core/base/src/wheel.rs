@@ -1,9 +1,9 @@
 //! The timer wheel: arm, disarm and expire in constant time.
 
-use super::list::Lists;
+use crate::Lists;
+use crate::{Instant, make_room};
 use alloc::vec;
 use alloc::vec::Vec;
-use inhost_base::{Instant, make_room};
 
 /// Nanoseconds in a tick, as a power of two: 65.5 us.
 const TICK_BITS: u32 = 16;
@@ -22,7 +22,7 @@ const DUE: usize = LEVELS * SLOTS;
 /// expires at its own nanosecond and not at its tick.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Wheel {
+pub struct TimerWheel {
     lists: Lists,
     /// When each place expires; far in the future for those that are not armed.
     at: Vec<Instant>,
@@ -35,10 +35,10 @@ pub(crate) struct Wheel {
     spreading: Option<usize>,
 }
 
-impl Wheel {
+impl TimerWheel {
     /// A wheel at rest, at `now`.
-    pub(crate) fn new(now: Instant) -> Self {
-        Wheel {
+    pub fn new(now: Instant) -> Self {
+        TimerWheel {
             lists: Lists::new(DUE + 1),
             at: Vec::new(),
             occupied: [0; LEVELS],
@@ -49,18 +49,18 @@ impl Wheel {
     }
     /// Checks a thawed wheel of places below `places`.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self, places: usize) -> Result<(), crate::Invalid> {
+    pub fn check(&self, places: usize) -> Result<(), crate::freeze::Invalid> {
         self.lists.check(places)?;
-        crate::require(
+        crate::freeze::require(
             self.lists.number() == DUE + 1 && self.earliest.len() == DUE,
             "the slots of the timers",
         )?;
-        crate::require(
+        crate::freeze::require(
             self.lists.places() <= self.at.len() && self.at.len() <= places,
             "the instants of the timers",
         )?;
-        crate::require(self.tick <= u64::MAX >> TICK_BITS, "the tick of the timers")?;
-        crate::require(
+        crate::freeze::require(self.tick <= u64::MAX >> TICK_BITS, "the tick of the timers")?;
+        crate::freeze::require(
             self.spreading.is_none_or(|list| (SLOTS..DUE).contains(&list)),
             "the slot of the timers",
         )?;
@@ -68,18 +68,18 @@ impl Wheel {
             let is_occupied = self.occupied[list / SLOTS] & 1 << (list % SLOTS) != 0;
             // The slot that is being spread may be empty.
             let is_true = is_occupied == (self.lists.count(list) > 0) || self.spreading == Some(list);
-            crate::require(is_true, "the slots in use")?;
+            crate::freeze::require(is_true, "the slots in use")?;
         }
         Ok(())
     }
     /// When the entry of `place` expires; [`Instant::FAR_FUTURE`] when it is not armed.
     #[inline]
-    pub(crate) fn armed(&self, place: usize) -> Instant {
+    pub fn armed(&self, place: usize) -> Instant {
         self.at.get(place).copied().unwrap_or(Instant::FAR_FUTURE)
     }
     /// Lets `place` expire at `at`, instead of when it would have.
     #[inline]
-    pub(crate) fn arm(&mut self, place: usize, at: Instant) {
+    pub fn arm(&mut self, place: usize, at: Instant) {
         self.disarm(place);
         if at == Instant::FAR_FUTURE {
             return;
@@ -105,14 +105,14 @@ impl Wheel {
     }
     /// Forgets the entry of `place`.
     #[inline]
-    pub(crate) fn disarm(&mut self, place: usize) {
+    pub fn disarm(&mut self, place: usize) {
         if let Some(list) = self.lists.remove(place) {
             self.at[place] = Instant::FAR_FUTURE;
             self.update(list);
         }
     }
-    /// When [`Wheel::advance`] has something to do next; [`Instant::ZERO`] when it has now.
-    pub(crate) fn deadline(&self) -> Instant {
+    /// When [`TimerWheel::advance`] has something to do next; [`Instant::ZERO`] when it has now.
+    pub fn deadline(&self) -> Instant {
         if self.spreading.is_some() || self.lists.count(DUE) > 0 {
             return Instant::ZERO;
         }
@@ -120,7 +120,7 @@ impl Wheel {
     }
     /// Moves what expires up to `now` to the due list, touching at most `budget` entries. A jump of the clock
     /// costs no more than the entries it passes.
-    pub(crate) fn advance(&mut self, now: Instant, budget: usize) {
+    pub fn advance(&mut self, now: Instant, budget: usize) {
         let now_tick = now.as_nanos() >> TICK_BITS;
         let mut left = budget;
         loop {
@@ -162,7 +162,7 @@ impl Wheel {
         }
     }
     /// Takes one expired entry.
-    pub(crate) fn pop_due(&mut self) -> Option<usize> {
+    pub fn pop_due(&mut self) -> Option<usize> {
         let place = self.lists.pop_front(DUE)?;
         self.at[place] = Instant::FAR_FUTURE;
         Some(place)
@@ -210,9 +210,9 @@ impl Wheel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inhost_base::{Duration, Random};
+    use crate::{Duration, Random};
 
-    fn due(wheel: &mut Wheel, now: Instant) -> Vec<usize> {
+    fn due(wheel: &mut TimerWheel, now: Instant) -> Vec<usize> {
         wheel.advance(now, usize::MAX);
         let mut found: Vec<usize> = core::iter::from_fn(|| wheel.pop_due()).collect();
         found.sort_unstable();
@@ -223,7 +223,7 @@ mod tests {
     fn it_agrees_with_a_plain_list() {
         let mut random = Random::from_number(3);
         let mut now = Instant::from_millis(12_345);
-        let mut wheel = Wheel::new(now);
+        let mut wheel = TimerWheel::new(now);
         let mut plain: Vec<Option<Instant>> = vec![None; 60];
         for step in 0..20_000 {
             let place = random.public_below(60) as usize;
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_budget_spreads_the_work_and_loses_nothing() {
-        let mut wheel = Wheel::new(Instant::ZERO);
+        let mut wheel = TimerWheel::new(Instant::ZERO);
         for place in 0..1000 {
             wheel.arm(place, Instant::from_millis(10_000 + place as u64 / 100));
         }
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_deadline_is_exact_while_nothing_leaves() {
-        let mut wheel = Wheel::new(Instant::ZERO);
+        let mut wheel = TimerWheel::new(Instant::ZERO);
         let at = Instant::from_nanos(7_200_000_000_123);
         wheel.arm(5, at);
         wheel.arm(6, at + Duration::from_nanos(1));
