@@ -72,9 +72,5 @@ pub use policy::Policy;
 pub use receiver::ReceiveView;
 pub use sender::{SendQueue, SendView};
 
-/// The blocks of a SACK option, each from its first byte to after its last.
-type Blocks =
-    inhost_wire::Bounded<(inhost_base::Offset, inhost_base::Offset), { inhost_wire::tcp::MAX_SACK_BLOCKS }>;
-
 #[cfg(test)]
 mod tests;

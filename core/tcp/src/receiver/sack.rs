@@ -1,13 +1,12 @@
 //! The SACK option that we send (RFC 2018 §4, RFC 2883 §4).
 
 use super::Receiver;
-use crate::Blocks;
 use crate::Header;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use inhost_base::Offset;
 use inhost_buf::Pool;
-use inhost_wire::tcp::MAX_SACK_BLOCKS;
+use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
 /// Length of the option with a number of blocks, padded; none without blocks.
 pub(crate) fn sack_option_bytes(blocks: u32) -> u32 {
@@ -31,8 +30,8 @@ impl Receiver {
             && common.has(ConnectionFlags::SACK)
     }
     // spec: RFC2018 4-5, 4-6
-    pub fn sack_blocks(&self, common: &Common) -> Blocks {
-        let mut blocks = Blocks::new();
+    pub fn sack_blocks(&self, common: &Common) -> SackBlocks<Offset> {
+        let mut blocks = SackBlocks::new();
         let Some(buffers) = &self.buffers else { return blocks };
         // Timestamps leave room for three.
         let most = MAX_SACK_BLOCKS - usize::from(common.has(ConnectionFlags::TIMESTAMPS));

@@ -1,6 +1,5 @@
 //! The send sequence space, `SND.*` of RFC 9293 §3.3.1.
 
-use crate::Blocks;
 use inhost_base::{Offset, Sequence};
 use inhost_wire::tcp::SackBlocks;
 
@@ -129,7 +128,7 @@ impl SendSpace {
         number.since(self.sequence(self.unacknowledged))
     }
     /// What the blocks of a SACK option stand for.
-    pub fn blocks(&self, sack: &SackBlocks) -> Blocks {
+    pub fn blocks(&self, sack: &SackBlocks) -> SackBlocks<Offset> {
         sack.iter().map(|&(start, end)| (self.offset(start), self.offset(end))).collect()
     }
     /// The right edge of the peer's window. It is counted from the acknowledgment of the same segment, not from

@@ -50,8 +50,8 @@ pub(crate) fn emit_timestamps_alone((value, echo): (u32, u32), place: &mut [u8; 
     u64::from(u32::from_be_bytes(TIMESTAMPS_BEGIN)) + u64::from(value) + u64::from(echo)
 }
 
-/// Blocks received beyond the acknowledgment: first number, and number after the last.
-pub type SackBlocks = Bounded<(Sequence, Sequence), MAX_SACK_BLOCKS>;
+/// Blocks received beyond the acknowledgment, each from its first byte to after its last: as numbers, or as other positions.
+pub type SackBlocks<At = Sequence> = Bounded<(At, At), MAX_SACK_BLOCKS>;
 
 /// A fast-open cookie: 4 to 16 bytes, an even number, or none, which asks for one.
 pub type FastOpenCookie = Bounded<u8, MAX_COOKIE_BYTES>;

@@ -10,12 +10,12 @@ mod scoreboard;
 
 pub(crate) use delivery::AckSample;
 
-use crate::Blocks;
 use alloc::collections::VecDeque;
 use core::ops::{AddAssign, SubAssign};
 use detect::Rack;
 use inhost_base::{Instant, Offset};
 use inhost_congestion::{RateMark, RateSampler};
+use inhost_wire::tcp::SackBlocks;
 
 /// The state of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,7 +116,7 @@ pub(crate) struct Flight {
     /// The end of the highest record that the peer has ahead of a hole; means something while any is known.
     highest_sacked: Offset,
     /// The blocks of the last SACK option, so that repeated blocks are skipped.
-    seen: Blocks,
+    seen: SackBlocks<Offset>,
     rack: Rack,
     rates: RateSampler,
     /// Transmissions that the peer has got, as far as known. It wraps.

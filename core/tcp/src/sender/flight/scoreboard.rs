@@ -1,7 +1,6 @@
 //! The SACK option, read (RFC 2018 §5, RFC 2883 §4).
 
 use super::{AckSample, Flight, State};
-use crate::Blocks;
 use crate::sender::space::SendSpace;
 use inhost_base::{Instant, Offset};
 use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
@@ -31,7 +30,7 @@ impl Flight {
         let counts = |&(start, end): &(Offset, Offset)| {
             start < end && end <= space.next() && space.unacknowledged() <= start
         };
-        let kept: Blocks = blocks.iter().copied().skip(rest).filter(counts).collect();
+        let kept: SackBlocks<Offset> = blocks.iter().copied().skip(rest).filter(counts).collect();
         // The option has the newest block first. In that order, older blocks would seem to have been overtaken by those
         // of the same acknowledgment.
         let mut rising = [(Offset::SYN, Offset::SYN); MAX_SACK_BLOCKS];
