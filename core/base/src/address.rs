@@ -186,6 +186,14 @@ impl fmt::Debug for Cidr {
     }
 }
 
+/// The unspecified address of the family of `address`.
+pub fn unspecified_like(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

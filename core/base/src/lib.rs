@@ -27,7 +27,7 @@ mod slab;
 mod time;
 mod wheel;
 
-pub use address::{Cidr, Endpoint, HardwareAddress, InvalidCidr};
+pub use address::{Cidr, Endpoint, HardwareAddress, InvalidCidr, unspecified_like};
 pub use bounded::Bounded;
 pub use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub use growth::make_room;

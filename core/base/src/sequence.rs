@@ -22,10 +22,6 @@ impl Sequence {
     pub const fn precedes(self, other: Sequence) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
-    /// Whether `self` is `other` or comes before it.
-    pub const fn at_or_before(self, other: Sequence) -> bool {
-        !other.precedes(self)
-    }
     /// Bytes from `earlier` up to `self`. Meaningful when `earlier` is at or before `self`.
     pub const fn since(self, earlier: Sequence) -> u32 {
         self.0.wrapping_sub(earlier.0)

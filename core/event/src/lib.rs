@@ -19,6 +19,7 @@ extern crate alloc;
 mod cause;
 mod kinds;
 mod layer;
+mod readiness;
 mod sink;
 mod word;
 
@@ -29,4 +30,5 @@ pub use kinds::{
     StateChanged, TcpState, WindowChanged,
 };
 pub use layer::Layer;
+pub use readiness::Readiness;
 pub use sink::{Ignore, Mask, Recorded, Sink};

@@ -18,7 +18,6 @@ mod demux;
 mod environment;
 mod error;
 mod flows;
-mod icmp;
 mod input;
 mod links;
 mod listen;
@@ -33,28 +32,22 @@ mod socket;
 mod sockets;
 mod stack;
 mod tcp;
-mod udp;
 
-pub use api::{
-    Calls, EchoSockets, HostQueues, Instruments, LinkQueues, ProbeSockets, Queued, TcpSockets, UdpSockets,
-};
+pub use api::{Calls, EchoSockets, Instruments, ProbeSockets, Queued, TcpSockets, UdpSockets};
 pub use counters::{Counters, LinkCounters};
-pub use demux::{PortSelection, Share, Steer};
-pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
-pub use icmp::{Probe, ProbeAnswer, ProbeMethod, ProbeNews};
+pub use demux::{Share, Steer};
+pub use error::{BindError, ConnectError, ListenError, StreamError};
 pub use options::{
-    ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,
+    ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies,
 };
 pub use output::Transmitted;
 pub use socket::{
-    Accepted, AnySocketId, ConnectionOptions, DatagramInfo, EchoInfo, EchoSocketId, ListenerId,
-    ProbeSocketId, Readiness, Refusal, SendDatagrams, SocketId, SocketInfo, SocketKind, SocketOption,
-    TcpSocketId, UdpSocketId,
+    Accepted, AnySocketId, ConnectionOptions, EchoSocketId, ListenerId, ProbeSocketId, Refusal, SocketId,
+    SocketInfo, SocketKind, SocketOption, TcpSocketId, UdpSocketId,
 };
 pub use stack::Stack;
 #[cfg(feature = "freeze")]
 pub use stack::freeze::{FreezeError, ThawError};
-pub use udp::MAX_GSO_DATAGRAMS;
 #[cfg(feature = "freeze")]
 use {
     inhost_base::freeze::{Invalid, require},
@@ -69,7 +62,11 @@ pub use inhost_base::{
 pub use inhost_buf::{
     Batch, Checksum, Device, Frame, Full, GsoType, Offers, Offload, Packet, Pool, Pressure, Shareable, Slices,
 };
-pub use inhost_event::{Event, Ignore, Mask, ReceiveCause, Recorded, SendCause, Sink, TcpState};
+pub use inhost_datagram::{
+    DatagramError, DatagramInfo, EchoInfo, MAX_GSO_DATAGRAMS, Probe, ProbeAnswer, ProbeMethod, ProbeNews,
+    SendDatagrams, SocketError, UdpOptions,
+};
+pub use inhost_event::{Event, Ignore, Mask, Readiness, ReceiveCause, Recorded, SendCause, Sink, TcpState};
 pub use inhost_ip::{
     ConfigureError, DuplicateDetection, ErrorKind, ErrorPace, Forwarding, InterfaceConfig, InterfaceView, Ip,
     IpConfig, IpEnvironment, Medium, Route, RouteError, RouteOrigin, SendDatagramError, SourceRoute,

@@ -1,6 +1,6 @@
 //! Configuration of a host, and options of its sockets.
 
-use crate::demux::{PortSelection, Share};
+use crate::demux::Share;
 use alloc::vec::Vec;
 use inhost_base::{Duration, LinkId};
 use inhost_ip::{IpConfig, SourceRoute};
@@ -38,8 +38,6 @@ pub struct StackConfig {
     pub ephemeral_ports_first: u16,
     /// The last ephemeral port. Default: 65,535.
     pub ephemeral_ports_last: u16,
-    /// How ephemeral ports are chosen. Default: [`PortSelection::DoubleHash`].
-    pub port_selection: PortSelection,
     /// The share of this stack, where several with the same addresses form one host: see [`StackConfig::shares`].
     /// Default: everything.
     pub share: Option<Share>,
@@ -61,7 +59,6 @@ impl Default for StackConfig {
             resets_per_second: 1_000,
             ephemeral_ports_first: 49_152,
             ephemeral_ports_last: 65_535,
-            port_selection: PortSelection::DoubleHash,
             share: None,
             fast_open: FastOpenConfig::default(),
             tcp: Config::default(),
@@ -250,79 +247,4 @@ pub enum SynCookies {
     WhenFull,
     /// Every time: no SYN takes memory.
     Always,
-}
-
-/// How a UDP socket behaves. Begin with [`UdpOptions::default`].
-///
-/// ```
-/// use inhost_stack::UdpOptions;
-/// let mut options = UdpOptions::default();
-/// options.broadcast = true;
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub struct UdpOptions {
-    /// Receive datagrams to any destination address on links with [`inhost_ip::InterfaceConfig::any_address`], with
-    /// port 0 on any port, and send from any address there. For gateways. Default: no.
-    pub any_address: bool,
-    /// Whether broadcast destinations are allowed, and binding to a broadcast address, where the socket receives only
-    /// datagrams to that address. Default: no.
-    pub broadcast: bool,
-    /// Whether an ICMP error about a datagram of an unconnected socket is reported, too. Default: no, for one
-    /// destination's error says nothing about the next one's.
-    pub report_unconnected_errors: bool,
-    /// Memory that received datagrams may pin, in bytes of buffer capacity. Default: 256 KiB.
-    pub receive_limit_bytes: usize,
-    /// Memory that datagrams on their way out may pin, in bytes of buffer capacity. Default: 256 KiB.
-    pub send_limit_bytes: usize,
-    /// Hops that datagrams may take. Default: the path's.
-    pub hop_limit: Option<u8>,
-    /// Differentiated services, six bits. Default: 0.
-    pub differentiated_services: u8,
-    /// Whether don't-fragment is set. Default: no. Datagrams longer than the path MTU are then refused.
-    pub dont_fragment: bool,
-    /// Whether routers are kept from fragmenting what fits the path, and the host fragments what does not, as on Linux
-    /// (IP_PMTUDISC_WANT). Default: no.
-    pub fragments_at_source: bool,
-    /// Whether errors after which another datagram may arrive (the network or the host cannot be reached, a time is
-    /// exceeded) are reported only where `report_unconnected_errors` asks for every error, as on Linux. Default: no, a
-    /// connected socket gets all of them (RFC 1122 §4.1.3.3).
-    pub soft_errors_on_request: bool,
-    /// Whether datagrams may be longer than the path MTU, up to the link MTU: probes of the path, which
-    /// [`UdpOptions::dont_fragment`] goes with (RFC 4821 §9). Default: no.
-    pub beyond_path_mtu: bool,
-    /// Whether all that the socket sends answers somebody who wrote first, to another socket: a server's socket for one
-    /// exchange. Routers' redirects and "packet too big" about it then change no path, since the one who wrote
-    /// first may have forged the address. Default: no; a socket knows by itself whom it answers.
-    pub answers_strangers: bool,
-    /// The only link to use. Default: whichever leads there.
-    pub link: Option<LinkId>,
-}
-
-impl Default for UdpOptions {
-    fn default() -> Self {
-        UdpOptions {
-            any_address: false,
-            broadcast: false,
-            report_unconnected_errors: false,
-            receive_limit_bytes: 256 << 10,
-            send_limit_bytes: 256 << 10,
-            hop_limit: None,
-            differentiated_services: 0,
-            dont_fragment: false,
-            fragments_at_source: false,
-            soft_errors_on_request: false,
-            beyond_path_mtu: false,
-            answers_strangers: false,
-            link: None,
-        }
-    }
-}
-
-impl UdpOptions {
-    /// As a current Linux with default settings.
-    pub fn linux() -> Self {
-        UdpOptions { fragments_at_source: true, soft_errors_on_request: true, ..UdpOptions::default() }
-    }
 }

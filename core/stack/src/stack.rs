@@ -2,7 +2,6 @@
 
 use crate::api::{Calls, EchoSockets, Instruments, ProbeSockets, TcpSockets, UdpSockets};
 use crate::environment::Environment;
-use crate::error::SocketError;
 use crate::flows::{close_flow, close_listener, timer_expired};
 use crate::input::Reception;
 use crate::network::Network;
@@ -10,11 +9,12 @@ use crate::options::StackConfig;
 use crate::output::{Loopback, PASS_FRAMES, Transmitted};
 use crate::pass::{has_output, transmit};
 use crate::resources::Resources;
-use crate::socket::{AnySocketId, Readiness, SocketId, SocketOption};
+use crate::socket::{AnySocketId, SocketId, SocketOption};
 use crate::sockets::Sockets;
 use inhost_base::{Endpoint, Instant, LinkId, Random};
 use inhost_buf::{Batch, Device, Pool};
-use inhost_event::{Ignore, Sink};
+use inhost_datagram::SocketError;
+use inhost_event::{Ignore, Readiness, Sink};
 use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment};
 
 #[cfg(feature = "freeze")]

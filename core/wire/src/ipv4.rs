@@ -16,8 +16,6 @@ use inhost_base::Ipv4Addr;
 pub const LENGTH: usize = 20;
 /// Most bytes that options can take.
 pub const MAX_OPTIONS_BYTES: usize = 40;
-/// Every host must take a datagram of this many bytes, in fragments or whole (RFC 791 §3.1).
-pub const MINIMUM_REASSEMBLY_BYTES: usize = 576;
 /// The Router Alert option (RFC 2113), which IGMP messages carry.
 pub const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
 

@@ -6,7 +6,7 @@
 use crate::checksum::Sum;
 use crate::tcp::Flags;
 use crate::{ethernet, ipv4, ipv6, protocol, tcp, udp};
-use inhost_buf::{Frame, GsoType, Offload, Slices};
+use inhost_buf::{Device, Frame, Full, GsoType, Offload, Slices};
 
 /// Room for the largest headers: link, IP and TCP with all options.
 const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES + tcp::MAX_LENGTH;
@@ -137,6 +137,32 @@ impl<'a> Segmenter<'a> {
     #[inline]
     pub fn count(&self) -> usize {
         self.count
+    }
+    /// Gives `device`, which cuts nothing itself, at most `most` segments, and returns how many it took. `sums` are those of
+    /// their data, as far as they are known.
+    ///
+    /// # Errors
+    /// The device takes not even the first.
+    pub fn transmit<D: Device + ?Sized>(
+        mut self,
+        sums: &[Option<u16>],
+        most: usize,
+        device: &mut D,
+    ) -> Result<usize, Full> {
+        let sums_there = device.offers().checksum;
+        let wanted = self.count().min(most);
+        for index in 0..wanted {
+            let piece = match sums_there {
+                true => self.frame_without_sum(index),
+                false => self.frame(index, sums.get(index).copied().flatten()),
+            };
+            match device.transmit(&piece) {
+                Ok(()) => {}
+                Err(Full) if index > 0 => return Ok(index),
+                Err(Full) => return Err(Full),
+            }
+        }
+        Ok(wanted)
     }
     /// The complete frame of the segment `index`, whose payload has this sum, where it is known.
     #[inline(always)]

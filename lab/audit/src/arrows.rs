@@ -16,6 +16,7 @@ const FLOORS: &[&[&str]] = &[
     &["core/wire"],
     &["core/event"],
     &["core/ip", "core/tcp"],
+    &["core/datagram"],
     &["core/stack"],
     &["host/link", "host/record", "host/socket"],
     &["host/runtime", "host/xti"],
@@ -33,15 +34,19 @@ const CORE_MAY_USE: &[&str] = &["bitflags", "bytes", "hashbrown", "rand_chacha",
 
 /// What it may use besides for the feature `freeze` alone, as optional dependencies: the state of a stack as bytes. The
 /// format is the stack's own business.
-const CORE_MAY_FREEZE_BY: &[(&str, &str)] =
-    &[("core/", "serde"), ("core/stack", "postcard"), ("core/tcp", "serde_json")];
+const CORE_MAY_FREEZE_BY: &[(&str, &str)] = &[
+    ("core/", "serde"),
+    ("core/stack", "postcard"),
+    ("core/stack", "serde_json"),
+    ("core/tcp", "serde_json"),
+];
 
 /// The simulator meets a host only by its core, its async face and its services.
 const SIM_MAY_NOT_USE: &[&str] = &["host/link", "host/runtime", "host/packetdrill"];
 
 /// The crates whose files must not know each other in a circle. `inhost-audit measures` counts all circles, these with
 /// parents and re-exports as well.
-const WITHOUT_CIRCLES: [&str; 4] = ["core/ip", "core/congestion", "core/tcp", "core/stack"];
+const WITHOUT_CIRCLES: [&str; 5] = ["core/ip", "core/congestion", "core/datagram", "core/tcp", "core/stack"];
 
 /// What of one crate's files is in circles.
 struct Circles {
@@ -184,7 +189,7 @@ mod tests {
     fn the_core_is_read_whole() {
         let found = circles(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))).unwrap();
         assert_eq!(found.len(), WITHOUT_CIRCLES.len());
-        assert!(found.iter().all(|of| of.files > 10));
+        assert!(found.iter().all(|of| of.files > 8));
         assert!(found.iter().all(|of| of.circles.is_empty()));
     }
     #[test]

@@ -1,9 +1,7 @@
 //! Read-only access for instruments such as netstat.
 
-use crate::api::detail::HostQueues;
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::NOWHERE;
-use crate::error::SocketError;
 use crate::listen::Listener;
 use crate::network::Network;
 use crate::resources::Resources;
@@ -11,6 +9,7 @@ use crate::socket::{ConnectionOptions, ListenerId, SocketId, SocketInfo, SocketK
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use inhost_base::{Duration, Instant, LinkId};
+use inhost_datagram::SocketError;
 use inhost_event::TcpState;
 use inhost_tcp::Connection;
 
@@ -109,9 +108,11 @@ impl<'a> Instruments<'a> {
     pub fn link_counters(self, link: LinkId) -> Option<&'a LinkCounters> {
         self.network.links().counters(link)
     }
-    /// The host's timers and queues, for a debugger.
-    pub fn queues(self) -> HostQueues {
-        HostQueues::of(self.sockets, self.network, self.resources)
+    /// What the host waits for, for a debugger: instants on its clock, or null; its memory; and by link, of which 0 is the
+    /// loopback, the sockets whose turn to send is to come.
+    #[cfg(feature = "detail")]
+    pub fn queues(self) -> serde_json::Value {
+        crate::api::detail::queues(self.sockets, self.network, self.resources)
     }
 
     fn describe(self, key: SocketId, entry: &Socket, now: Instant) -> SocketInfo {

@@ -1,13 +1,12 @@
 //! The calls of applications, grouped by protocol.
 
+#[cfg(feature = "detail")]
 mod detail;
-mod echo;
+mod icmp;
 mod instruments;
-mod probe;
 mod tcp;
 mod udp;
 
-pub use detail::{HostQueues, LinkQueues};
 pub use instruments::{Instruments, Queued};
 
 use crate::environment::Environment;

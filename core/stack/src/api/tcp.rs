@@ -2,7 +2,7 @@
 
 use crate::api::{Calls, TcpSockets};
 use crate::demux::Name;
-use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
+use crate::error::{BindError, ConnectError, ListenError, StreamError};
 use crate::flows::{abort_flow, apply, sends_more_than_its_share};
 use crate::listen::Listener;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_buf::Packet;
+use inhost_datagram::SocketError;
 use inhost_ip::Unreachable;
 use inhost_tcp::{Connection, SendHow};
 use inhost_wire::protocol;

@@ -1,23 +1,20 @@
 //! The calls on UDP sockets (RFC 768), connected and unconnected, with checksums always on.
 
 use crate::api::UdpSockets;
-use crate::demux::unspecified_like;
-use crate::error::{BindError, DatagramError, SocketError};
-use crate::options::UdpOptions;
+use crate::error::BindError;
 use crate::quote;
-use crate::socket::{DatagramInfo, Outgoing, SendDatagrams, SocketId, UdpSocketId};
+use crate::socket::{SocketId, UdpSocketId};
 use crate::sockets::Socket;
-use crate::udp::{LEAST_BYTES, MAX_GSO_DATAGRAMS, Udp};
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, IpAddr, LinkId};
+use inhost_datagram::{
+    DatagramError, DatagramInfo, LEAST_BYTES, Outgoing, SendDatagrams, SocketError, UdpOptions, UdpSocket,
+};
 use inhost_ip::Unreachable;
 use inhost_wire::checksum::Sum;
-use inhost_wire::offload::segments;
 use inhost_wire::protocol;
 use inhost_wire::udp::{self, UdpHeader};
 
-/// The most that a length field can say. Over IPv4 the IP header is counted with the datagram, over IPv6 not.
-const LONGEST_BYTES: usize = u16::MAX as usize;
 impl UdpSockets<'_> {
     /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
     /// 0 for one that the host chooses, and on an any-address socket for every port. A tentative address can be bound;
@@ -36,7 +33,7 @@ impl UdpSockets<'_> {
         };
         let local = Endpoint { address, port };
         let takes_group = address.is_multicast() || self.env.network().is_broadcast_somewhere(address);
-        let udp = Udp::new(local, options, takes_group, self.env.now());
+        let udp = UdpSocket::new(local, options, takes_group, self.env.now());
         let SocketId(key) = self.sockets.bind(Socket::Udp(Box::new(udp)))?;
         Ok(UdpSocketId::of(key))
     }
@@ -45,16 +42,8 @@ impl UdpSockets<'_> {
     /// is chosen now. A connected socket can be connected anew.
     pub fn connect(&mut self, socket: UdpSocketId, remote: Endpoint) -> Result<(), DatagramError> {
         let udp = self.sockets.held_udp(socket)?;
-        let (bound, link) = (udp.bound(), udp.options().link);
-        if udp.options().any_address {
-            return Err(SocketError::WrongKind.into());
-        }
-        if remote.port == 0 {
-            return Err(DatagramError::NoDestination);
-        }
-        let source = (!bound.address.is_unspecified()).then_some(bound.address);
-        let path = self.env.route(remote.address, source, link)?;
-        let local = Endpoint { address: path.source, port: bound.port };
+        let now = self.env.now();
+        let local = udp.end_towards(remote, self.env.paths_mut(), now)?;
         match self.sockets.connect_udp(socket, local, remote) {
             true => Ok(()),
             false => Err(DatagramError::InUse),
@@ -70,7 +59,7 @@ impl UdpSockets<'_> {
         to: Option<Endpoint>,
         from: Option<Endpoint>,
     ) -> Result<(), DatagramError> {
-        self.send_with(socket, bytes, &SendDatagrams { to, from, ..SendDatagrams::default() })
+        self.send_with(socket, bytes, &SendDatagrams::between(from, to))
     }
     /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
     /// [`MAX_GSO_DATAGRAMS`], 65,507 bytes in all, to where and from where [`UdpSockets::send_to`] would. They are queued
@@ -94,7 +83,8 @@ impl UdpSockets<'_> {
         if segment_bytes == 0 && !bytes.is_empty() {
             return Err(DatagramError::TooLong);
         }
-        let how = SendDatagrams { to, from, segment_bytes, ..SendDatagrams::default() };
+        let mut how = SendDatagrams::between(from, to);
+        how.segment_bytes = segment_bytes;
         self.send_with(socket, bytes, &how)
     }
     /// Sends one datagram as [`UdpSockets::send_to`] does, or several as [`UdpSockets::send_gso`] does, with a
@@ -108,40 +98,9 @@ impl UdpSockets<'_> {
         bytes: &[u8],
         how: &SendDatagrams,
     ) -> Result<(), DatagramError> {
-        let mut how = *how;
-        if bytes.len() <= usize::from(how.segment_bytes) {
-            how.segment_bytes = 0;
-        }
-        if how.segment_bytes > 0 && segments(bytes.len(), usize::from(how.segment_bytes)) > MAX_GSO_DATAGRAMS
-        {
-            return Err(DatagramError::TooLong);
-        }
-        let SendDatagrams { to, from, segment_bytes, .. } = how;
         let udp = self.sockets.held_udp_mut(socket)?;
-        let options = udp.options();
-        let destination = to.or(udp.remote()).ok_or(DatagramError::NoDestination)?;
-        if destination.port == 0 || destination.address.is_unspecified() {
-            return Err(DatagramError::NoDestination);
-        }
-        if bytes.len() > largest_bytes(destination.address) {
-            return Err(DatagramError::TooLong);
-        }
-        let source = source_of(udp.local(), from, (options.any_address, udp.takes_group()))?;
-        let address = (!source.address.is_unspecified()).then_some(source.address);
-        let path = self.env.route(destination.address, address, options.link)?;
-        if !options.broadcast && self.env.paths().is_broadcast(path.link, destination.address) {
-            return Err(DatagramError::Broadcast);
-        }
-        let is_whole = segment_bytes > 0 || (options.dont_fragment && !options.beyond_path_mtu);
-        let each = if segment_bytes > 0 { usize::from(segment_bytes) } else { bytes.len() };
-        if is_whole && udp::LENGTH + each > path.payload_limit_bytes() {
-            return Err(DatagramError::TooLong);
-        }
-        // A call that fails anyway does not report earlier errors.
-        udp.datagrams_mut().take_error()?;
-        udp.await_room(bytes.len())?;
-        let (source_port, ecn) = (source.port, how.ecn);
-        let datagram = Outgoing { source_port, segment_bytes, ecn, ..Outgoing::to(path, destination) };
+        let now = self.env.now();
+        let datagram = udp.prepare(bytes.len(), how, self.env.paths_mut(), now)?;
         self.queue(socket, bytes, datagram)
     }
     /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
@@ -154,17 +113,8 @@ impl UdpSockets<'_> {
         port: u16,
     ) -> Result<(), DatagramError> {
         let udp = self.sockets.held_udp_mut(socket)?;
-        if !udp.local().address.is_unspecified() || udp.local().port == 0 || port == 0 {
-            return Err(DatagramError::NoDestination);
-        }
-        if bytes.len() > largest_bytes(udp.local().address) {
-            return Err(DatagramError::TooLong);
-        }
-        udp.await_room(bytes.len())?;
-        let source_port = udp.local().port;
-        let path = self.env.paths().route_unaddressed(link)?;
-        let destination = Endpoint { address: path.destination, port };
-        self.queue(socket, bytes, Outgoing { source_port, ..Outgoing::to(path, destination) })
+        let datagram = udp.prepare_unaddressed(bytes.len(), (link, port), self.env.paths())?;
+        self.queue(socket, bytes, datagram)
     }
 
     /// Queues a datagram, or several for GSO.
@@ -190,7 +140,7 @@ impl UdpSockets<'_> {
     }
     /// Datagrams that arrived for the socket and were dropped: its receive limit was reached, or memory was short.
     pub fn dropped(&self, socket: UdpSocketId) -> u64 {
-        self.sockets.held_udp(socket).map_or(0, Udp::dropped)
+        self.sockets.held_udp(socket).map_or(0, UdpSocket::dropped)
     }
     /// The error that waits to be reported, which counts as reported then.
     pub fn take_error(&mut self, socket: UdpSocketId) -> Result<Option<DatagramError>, SocketError> {
@@ -220,32 +170,4 @@ impl UdpSockets<'_> {
             || self.env.paths().is_local_or_tentative(address)
             || (broadcast && self.env.network().is_broadcast_somewhere(address))
     }
-}
-
-/// The most that a datagram to `address` carries.
-fn largest_bytes(address: IpAddr) -> usize {
-    let counted_bytes = if address.is_ipv4() { inhost_wire::ipv4::LENGTH } else { 0 };
-    LONGEST_BYTES - counted_bytes - udp::LENGTH
-}
-
-/// The local endpoint to send from, given the socket's and the requested one.
-// spec: RFC1122 4.1.3.6-2
-fn source_of(
-    local: Endpoint,
-    from: Option<Endpoint>,
-    (any_address, takes_group): (bool, bool),
-) -> Result<Endpoint, DatagramError> {
-    // Neither a group that the socket listens to nor a broadcast address can be a source.
-    let local = match takes_group {
-        true => Endpoint { address: unspecified_like(local.address), ..local },
-        false => local,
-    };
-    let Some(from) = from else {
-        return if local.port == 0 { Err(DatagramError::NotOurs) } else { Ok(local) };
-    };
-    let address = if from.address.is_unspecified() { local.address } else { from.address };
-    let port = if from.port == 0 { local.port } else { from.port };
-    let port_fits = port != 0 && (local.port == 0 || port == local.port);
-    let address_fits = any_address || local.address.is_unspecified() || address == local.address;
-    if port_fits && address_fits { Ok(Endpoint { address, port }) } else { Err(DatagramError::NotOurs) }
 }

@@ -4,7 +4,6 @@ mod name;
 mod ports;
 mod share;
 
-pub(crate) use name::{ANY_ADDRESS, NOWHERE, Name, NameHash, binding, echo_binding, hash, unspecified_like};
+pub(crate) use name::{ANY_ADDRESS, NOWHERE, Name, NameHash, binding, echo_binding, hash};
 pub(crate) use ports::Identity;
-pub use ports::PortSelection;
 pub use share::{Share, Steer};

@@ -1,6 +1,6 @@
 //! Socket names: the endpoints by which a packet finds its socket, and their keyed hash.
 
-use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, SipKey};
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr, SipKey};
 use inhost_wire::protocol;
 
 /// The key of a socket in a table.
@@ -34,14 +34,6 @@ pub(crate) fn binding(number: u8, local: Endpoint, any_address: bool) -> Name {
 /// The name of an echo or probe socket with this identifier, which stands in place of a port.
 pub(crate) fn echo_binding(identifier: u16) -> Name {
     binding(protocol::ICMPV4, Endpoint { port: identifier, ..NOWHERE }, false)
-}
-
-/// The unspecified address of the family of `address`.
-pub(crate) fn unspecified_like(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    }
 }
 
 /// The keyed hash of a name.

@@ -1,16 +1,14 @@
 //! UDP datagrams, and ICMP errors about them.
 
 use crate::demux::Name;
-use crate::error::DatagramError;
-use crate::input::frame::quoted_name;
 use crate::input::{Reception, name_of};
-use crate::socket::{AnySocketId, DatagramInfo, UdpSocketId};
+use crate::socket::{AnySocketId, UdpSocketId};
 use crate::tcp::can_talk;
-use crate::udp::LEAST_BYTES;
 use inhost_base::LinkId;
 use inhost_buf::Packet;
+use inhost_datagram::{DatagramInfo, LEAST_BYTES};
 use inhost_event::Drop;
-use inhost_ip::{Datagram, ErrorKind, TransportError};
+use inhost_ip::{Datagram, TransportError};
 use inhost_wire::udp::{self, UdpHeader, UdpView};
 
 impl Reception<'_> {
@@ -101,46 +99,11 @@ impl Reception<'_> {
     }
     /// Takes an ICMP error about a datagram.
     pub(super) fn udp_error(&mut self, error: &TransportError, key: UdpSocketId) -> Result<(), Drop> {
-        let remote = quoted_name(&error.quoted).remote;
-        let Some(udp) = self.sockets.udp(key) else { return Err(Drop::NoSocket) };
+        let udp = self.sockets.udp_mut(key).ok_or(Drop::NoSocket)?;
         let now = self.env.now();
-        let packet_bytes = error.quoted.packet_length;
-        let recent = udp.datagrams().recent();
-        let is_credible = match (error.kind, error.mtu_bytes) {
-            // A datagram that fits was not the one refused.
-            // spec: RFC5927 7
-            (ErrorKind::PacketTooBig, Some(mtu_bytes)) => {
-                u32::from(mtu_bytes) < packet_bytes && recent.has_whole(remote, packet_bytes, now)
-            }
-            _ => recent.has(remote, now),
-        };
-        if !is_credible {
-            return Err(Drop::NotCredible);
+        if udp.take_error(error, self.env.paths_mut(), now)? {
+            self.sockets.notify(key.into());
         }
-        // What answers a stranger may have been provoked to change the path for others.
-        if error.kind == ErrorKind::PacketTooBig && recent.has_begun(remote, now) {
-            self.env.paths_mut().path_mtu_confirmed(error, now);
-        }
-        let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
-        // spec: RFC1122 4.1.3.3-1
-        let all = udp.options().report_unconnected_errors;
-        let connected = udp.remote() == Some(remote);
-        let is_soft = match error.kind {
-            // Without don't-fragment the path MTU does not matter to the socket.
-            ErrorKind::PacketTooBig => !udp.options().dont_fragment && !udp.options().fragments_at_source,
-            ErrorKind::NetworkUnreachable
-            | ErrorKind::HostUnreachable
-            | ErrorKind::TimeExceeded
-            | ErrorKind::ReassemblyTimeExceeded => true,
-            _ => false,
-        };
-        let is_asked_for = all || !(is_soft && udp.options().soft_errors_on_request);
-        let reported = connected || (udp.remote().is_none() && all);
-        if !reported || !is_asked_for {
-            return Ok(());
-        }
-        udp.datagrams_mut().set_error(DatagramError::Unreachable(error.kind));
-        self.sockets.notify(key.into());
         Ok(())
     }
 }

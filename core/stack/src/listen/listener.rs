@@ -1,11 +1,11 @@
 //! A listener: local endpoint, options, counters.
 
-use crate::error::SocketError;
 use crate::options::ListenOptions;
 use crate::socket::{ConnectionOptions, SocketOption};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use inhost_base::{Duration, Endpoint, Instant};
+use inhost_datagram::SocketError;
 use inhost_tcp::{Config, ConnectionOption};
 
 /// A handshake that a reset ended counts among those in progress for so long: a spoofed SYN with a stolen cookie makes

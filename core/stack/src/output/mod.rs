@@ -9,4 +9,4 @@ pub use device::Transmitted;
 pub(crate) use device::{Counting, Turn};
 pub(crate) use loopback::{Loopback, PASS_FRAMES};
 pub(crate) use reply::{Replies, Reply};
-pub(crate) use segments::{CommonHeader, Segments, cut};
+pub(crate) use segments::{CommonHeader, Segments};

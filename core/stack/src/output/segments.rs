@@ -151,30 +151,6 @@ impl Segments<'_, '_> {
     }
 }
 
-/// Software segmentation, for a device without GSO: gives it at most `most` segments, and returns how many it took. `sums` are
-/// those of their data, as far as they are known.
-pub(crate) fn cut(
-    mut segmenter: Segmenter<'_>,
-    sums: &[Option<u16>],
-    most: usize,
-    device: &mut Counting<'_>,
-) -> Result<usize, Full> {
-    let sums_there = device.offers().checksum;
-    let wanted = segmenter.count().min(most);
-    for index in 0..wanted {
-        let piece = match sums_there {
-            true => segmenter.frame_without_sum(index),
-            false => segmenter.frame(index, sums.get(index).copied().flatten()),
-        };
-        match device.transmit(&piece) {
-            Ok(()) => {}
-            Err(Full) if index > 0 => return Ok(index),
-            Err(Full) => return Err(Full),
-        }
-    }
-    Ok(wanted)
-}
-
 impl SegmentOutput for Segments<'_, '_> {
     // spec: RFC9293 MUST-2
     fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Full> {
@@ -247,7 +223,7 @@ impl SegmentOutput for Segments<'_, '_> {
             return Ok(payload.len() as u32);
         }
         let segmenter = Segmenter::new(&frame, front).ok_or(Full)?;
-        let taken = cut(segmenter, sums, usize::MAX, self.device)?;
+        let taken = segmenter.transmit(sums, usize::MAX, self.device)?;
         Ok((taken * usize::from(segment_bytes)).min(payload.len()) as u32)
     }
 }

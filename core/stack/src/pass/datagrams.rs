@@ -1,17 +1,11 @@
 //! The turn of a UDP, echo or probe socket in an output pass.
 
-use crate::error::DatagramError;
-use crate::output::{Turn, cut};
+use crate::output::Turn;
 use crate::pass::Pass;
-use crate::socket::{AnySocketId, Datagrams, SocketId, UdpSocketId};
+use crate::socket::{AnySocketId, SocketId};
 use crate::sockets::Socket;
-use crate::udp::{HEADERS_BYTES, write_gso_headers};
-use inhost_buf::{Device, Frame, Full, GsoType, Offload, Slices};
-use inhost_ip::{EchoMessage, HeaderHow, Path, Resolution, SendDatagramError};
-use inhost_wire::checksum::Sum;
-use inhost_wire::offload::{Segmenter, segments};
-use inhost_wire::protocol;
-use inhost_wire::udp::{self, UdpHeader};
+use inhost_datagram::{DatagramError, Datagrams, Departure};
+use inhost_ip::{Path, SendDatagramError};
 
 impl Pass<'_, '_> {
     /// Sends some of a socket's datagrams or requests.
@@ -44,13 +38,14 @@ impl Pass<'_, '_> {
                 return Turn::Done;
             }
             let (is_single, next_hop) = (next.segment_bytes == 0, next.path.next_hop);
-            let sent = match socket {
-                AnySocketId::Udp(key) if is_single => self.send_datagram(key).map(|()| 1),
-                AnySocketId::Udp(key) => self.send_gso(key, left),
-                _ => self.send_request(id).map(|()| 1),
-            };
+            let sent = self.send_first(id, left);
             match sent {
-                Ok(frames) => left -= frames.clamp(1, left),
+                Ok(sent) => {
+                    left -= sent.frames.clamp(1, left);
+                    if sent.is_all {
+                        self.finish_first(id, None);
+                    }
+                }
                 Err(SendDatagramError::Full) => return Turn::Full,
                 Err(SendDatagramError::Pending) => return Turn::Pending(next_hop),
                 Err(why) => {
@@ -65,100 +60,20 @@ impl Pass<'_, '_> {
             _ => Turn::Done,
         }
     }
-    /// Sends the request that is first in the queue of an echo or a probe socket.
-    fn send_request(&mut self, id: SocketId) -> Result<(), SendDatagramError> {
-        let Some(socket) = self.sockets.any(id) else { return Ok(()) };
-        let Some((message, next)) = socket.datagrams().and_then(Datagrams::first) else { return Ok(()) };
-        let (ip, mut env) = self.env.ip();
-        let path = &next.path;
-        if let Socket::Echo(echo) = socket {
-            let (identifier, sequence) = (echo.identifier(), next.destination.port);
-            let echo = EchoMessage { identifier, sequence, data: message.bytes() };
-            ip.echo_request(path, &echo, &mut env, &mut self.device)?;
-        } else if let Socket::Probe(prober) = socket {
-            let mut how = HeaderHow::new(prober.protocol(path.destination));
-            how.hop_limit = next.hop_limit;
-            (how.dont_fragment, how.beyond_path_mtu) = (true, true);
-            ip.send_datagram(path, &how, Slices::one(message.bytes()), &mut env, &mut self.device)?;
-        }
-        self.finish_first(id, None);
-        Ok(())
-    }
-    /// Sends the datagram that is first in a socket's queue.
-    fn send_datagram(&mut self, key: UdpSocketId) -> Result<(), SendDatagramError> {
-        let Some(udp) = self.sockets.udp_mut(key) else { return Ok(()) };
-        let Some((payload, next, options)) = udp.first_mut() else { return Ok(()) };
-        let mut how = HeaderHow::new(protocol::UDP);
-        how.dscp_ecn = options.differentiated_services << 2 | next.ecn.bits();
-        how.hop_limit = options.hop_limit;
-        let packet_bytes = next.path.ip_header_bytes() + udp::LENGTH + payload.len();
-        how.dont_fragment = options.keeps_whole(packet_bytes, &next.path);
-        how.beyond_path_mtu = options.beyond_path_mtu;
-        let mut header = [0; udp::LENGTH];
-        let (source, destination) = (next.path.source, next.destination);
-        let bytes = payload.bytes();
-        UdpHeader { source_port: next.source_port, destination_port: destination.port }.emit(
-            source,
-            destination.address,
-            bytes.len(),
-            Sum::of(bytes),
-            &mut header,
-        );
-        let mut payload = Slices::one(&header);
-        payload.push(bytes);
-        let (ip, mut environment) = self.env.ip();
-        ip.send_datagram(&next.path, &how, payload, &mut environment, &mut self.device)?;
-        self.env.counters().datagrams_sent += 1;
-        self.finish_first(key.into(), None);
-        Ok(())
-    }
-    /// Sends the GSO datagram that is first in a socket's queue: as one frame if the device segments it, otherwise as
-    /// many of its datagrams as the device takes, at most `most`; the rest stays first. Returns the number of frames.
-    fn send_gso(&mut self, key: UdpSocketId, most: usize) -> Result<usize, SendDatagramError> {
-        let Some(udp) = self.sockets.udp_mut(key) else { return Ok(0) };
-        let Some((payload, run, options)) = udp.first_mut() else { return Ok(0) };
-        let (segment_bytes, whole_bytes) = (run.segment_bytes, payload.len());
-        if udp::LENGTH + usize::from(segment_bytes) > run.path.payload_limit_bytes() {
-            return Err(SendDatagramError::TooLong);
-        }
-        let mut how = HeaderHow::new(protocol::UDP);
-        how.dscp_ecn = options.differentiated_services << 2 | run.ecn.bits();
-        how.hop_limit = options.hop_limit;
-        how.dont_fragment = true;
-        let (ip, mut environment) = self.env.ip();
-        let link_header = match ip.paths_mut().resolve(&run.path, &mut environment) {
-            Resolution::Ready(link_header) => link_header,
-            Resolution::Pending => return Err(SendDatagramError::Pending),
-            Resolution::Failed => return Err(SendDatagramError::Unreachable),
-        };
-        let mut scratch = [0; HEADERS_BYTES];
-        let transport = write_gso_headers(ip, run, link_header, &how, whole_bytes, &mut scratch)?;
-        let transport_offset = transport as u16;
-        let offload = Offload::Segment { of: GsoType::Udp, segment_bytes, transport_offset };
-        let header = scratch.get(..transport + udp::LENGTH).unwrap_or(&[]);
-        let frame = Frame { header, payload: Slices::one(payload.bytes()), offload };
-        let datagrams = segments(whole_bytes, usize::from(segment_bytes));
-        let (frames, sent) = match self.device.offers().udp && datagrams > 1 {
-            true => {
-                self.device.transmit(&frame).map_err(|Full| SendDatagramError::Full)?;
-                (1, datagrams)
+    /// Sends what is first in a socket's queue.
+    fn send_first(&mut self, id: SocketId, most: usize) -> Result<Departure, SendDatagramError> {
+        let Some(socket) = self.sockets.any_mut(id) else { return Ok(Departure::NOTHING) };
+        let ((ip, mut env), device) = (self.env.ip(), &mut self.device);
+        match socket {
+            Socket::Udp(udp) => {
+                let sent = udp.send_first(ip, &mut env, device, most)?;
+                self.env.counters().datagrams_sent += sent.datagrams as u64;
+                Ok(sent)
             }
-            false => {
-                let segmenter = Segmenter::new(&frame, link_header.bytes().len());
-                let segmenter = segmenter.ok_or(SendDatagramError::TooLong)?;
-                let sent = cut(segmenter, &[], most.max(1), &mut self.device);
-                let sent = sent.map_err(|Full| SendDatagramError::Full)?;
-                (sent, sent)
-            }
-        };
-        if sent < datagrams {
-            payload.trim_front(sent * usize::from(segment_bytes));
+            Socket::Echo(echo) => echo.send_first(ip, &mut env, device),
+            Socket::Probe(prober) => prober.send_first(ip, &mut env, device),
+            Socket::Tcp(_) | Socket::Listener(_) => Ok(Departure::NOTHING),
         }
-        self.env.counters().datagrams_sent += sent as u64;
-        if sent == datagrams {
-            self.finish_first(key.into(), None);
-        }
-        Ok(frames)
     }
     /// Is done with a socket's first datagram, which has left or failed with `error`.
     fn finish_first(&mut self, id: SocketId, error: Option<DatagramError>) {

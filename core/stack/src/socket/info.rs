@@ -3,7 +3,6 @@
 use crate::socket::id::{SocketId, TcpSocketId};
 use inhost_base::{Duration, Endpoint, LinkId};
 use inhost_event::TcpState;
-use inhost_wire::Ecn;
 
 /// A connection handed out by [`crate::TcpSockets::accept`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,67 +27,6 @@ pub enum Refusal {
     Silence,
     /// As a router says it that cannot reach the host (ICMP host unreachable).
     Unreachable,
-}
-
-/// Information received with a datagram.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub struct DatagramInfo {
-    /// Its length in bytes; more than were copied when the place was too small, and the rest is lost.
-    pub length_bytes: usize,
-    /// The sender.
-    pub from: Endpoint,
-    /// Where it was sent to: our address, a group, a broadcast address, or any address at a gateway.
-    pub to: Endpoint,
-    /// Where it came in.
-    pub link: LinkId,
-    /// The hops it had left.
-    pub hop_limit: u8,
-    /// The congestion mark it arrived with.
-    pub ecn: Ecn,
-}
-
-/// How datagrams are sent by one call, for [`crate::UdpSockets::send_with`]. Begin with [`SendDatagrams::default`].
-///
-/// ```
-/// use inhost_base::{Endpoint, Ipv4Addr};
-/// use inhost_stack::{Ecn, SendDatagrams};
-/// let mut how = SendDatagrams::to(Endpoint::new(Ipv4Addr::LOCALHOST, 443));
-/// how.ecn = Ecn::Capable0;
-/// how.segment_bytes = 1200;
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct SendDatagrams {
-    /// The destination. Default: where the socket is connected.
-    pub to: Option<Endpoint>,
-    /// The source, where the socket's own end leaves that open. Default: as bound, or as the route says.
-    pub from: Option<Endpoint>,
-    /// GSO size: the payload of each datagram but the last, when the call sends several. Default: 0, one datagram.
-    pub segment_bytes: u16,
-    /// The congestion mark of each. Default: none.
-    pub ecn: Ecn,
-}
-
-impl SendDatagrams {
-    /// One datagram to `to`.
-    pub fn to(to: Endpoint) -> SendDatagrams {
-        SendDatagrams { to: Some(to), ..SendDatagrams::default() }
-    }
-}
-
-/// An echo reply.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub struct EchoInfo {
-    /// Bytes of data; more than were copied when the place was too small.
-    pub length_bytes: usize,
-    /// Source of the reply.
-    pub from: inhost_base::IpAddr,
-    /// The number of the request.
-    pub sequence: u16,
-    /// The hops it had left.
-    pub hop_limit: u8,
 }
 
 /// The kinds of sockets.

@@ -3,6 +3,7 @@
 use crate::options::SynCookies;
 use alloc::sync::Arc;
 use inhost_base::Duration;
+use inhost_datagram::{SocketError, UdpOptions};
 use inhost_tcp::{Config, ConnectionOption};
 
 /// An option of a socket, with its new value. Those of connections can be set on a listener, too: the connections that
@@ -42,6 +43,22 @@ pub enum SocketOption {
 }
 
 impl SocketOption {
+    /// Sets it in the options of a UDP socket.
+    pub(crate) fn configure_udp(self, options: &mut UdpOptions) -> Result<(), SocketError> {
+        match self {
+            SocketOption::SendBufferLimit(bytes) => options.send_limit_bytes = bytes,
+            SocketOption::ReceiveBufferLimit(bytes) => options.receive_limit_bytes = bytes,
+            SocketOption::DifferentiatedServices(bits) => options.differentiated_services = bits,
+            SocketOption::HopLimit(limit) => options.hop_limit = limit,
+            SocketOption::Broadcast(on) => options.broadcast = on,
+            SocketOption::ReportUnconnectedErrors(on) => options.report_unconnected_errors = on,
+            SocketOption::DontFragment(on) => {
+                (options.dont_fragment, options.fragments_at_source) = (on, false);
+            }
+            _ => return Err(SocketError::WrongKind),
+        }
+        Ok(())
+    }
     /// The option of TCP that this is, if it is one.
     pub(crate) fn of_connection(self) -> Option<ConnectionOption> {
         match self {

@@ -1,12 +1,13 @@
 //! UDP, echo and probe sockets among the others: the limit on their number, closing, and what waits to be sent.
 
 use crate::environment::Environment;
-use crate::error::{BindError, DatagramError, SocketError};
+use crate::error::BindError;
 use crate::resources::Resources;
-use crate::socket::{Datagrams, Outgoing, SocketId, UdpSocketId};
+use crate::socket::{SocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets};
 use inhost_base::{Duration, Instant};
 use inhost_buf::Packet;
+use inhost_datagram::{DatagramError, Datagrams, Outgoing, SocketError};
 
 /// How long the datagrams of a closed socket wait for a neighbour or for a full device. An unanswered neighbour is given
 /// up before that.
@@ -34,10 +35,6 @@ impl Sockets {
         self.unbind(socket);
         self.unlist_udp(socket);
         self.schedule.forget(socket.0.index());
-    }
-    /// The queues of a UDP, echo or probe socket.
-    pub(crate) fn datagrams_mut(&mut self, socket: SocketId) -> Result<&mut Datagrams, SocketError> {
-        self.slab.at_mut(socket.0).and_then(Socket::datagrams_mut).ok_or(SocketError::NoSocket)
     }
     /// Queues what leaves in the next pass, in a packet with room for so many bytes, which `write` fills. Without memory
     /// the socket waits for it.

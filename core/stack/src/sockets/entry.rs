@@ -1,13 +1,11 @@
 //! One entry of the socket table, of any kind.
 
 use crate::demux::{Name, binding, echo_binding};
-use crate::icmp::{Echo, Prober};
 use crate::listen::Listener;
-use crate::socket::Datagrams;
 use crate::tcp::{TcpSocket, TcpSocketFlags};
-use crate::udp::Udp;
 use alloc::boxed::Box;
-use inhost_base::{Endpoint, LinkId};
+use inhost_base::{Endpoint, Ipv6Addr, LinkId};
+use inhost_datagram::{Datagrams, EchoSocket, ProbeMethod, ProbeSocket, UdpSocket};
 use inhost_wire::protocol;
 
 /// One entry. Connections are stored inline; sockets of other kinds are few, and boxed.
@@ -17,9 +15,9 @@ use inhost_wire::protocol;
 pub(crate) enum Socket {
     Tcp(TcpSocket),
     Listener(Box<Listener>),
-    Udp(Box<Udp>),
-    Echo(Box<Echo>),
-    Probe(Box<Prober>),
+    Udp(Box<UdpSocket>),
+    Echo(Box<EchoSocket>),
+    Probe(Box<ProbeSocket>),
 }
 
 // This size decides the memory of a million connections.
@@ -87,8 +85,19 @@ impl Socket {
             Socket::Udp(udp) if udp.is_closed() => return None,
             Socket::Udp(udp) => binding(protocol::UDP, udp.bound(), udp.options().any_address),
             Socket::Echo(echo) => echo_binding(echo.identifier()),
-            Socket::Probe(prober) => prober.binding(),
+            Socket::Probe(prober) => probe_binding(prober),
             Socket::Tcp(_) => return None,
         })
+    }
+}
+
+/// The name of a probe socket in the table of bindings.
+fn probe_binding(prober: &ProbeSocket) -> Name {
+    let any = |port| Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+    match prober.method() {
+        ProbeMethod::Echo => echo_binding(prober.port()),
+        ProbeMethod::Datagram { .. } => binding(protocol::UDP, any(prober.port()), false),
+        // It receives segments to any port without a socket.
+        ProbeMethod::Call { .. } => binding(protocol::TCP, any(0), true),
     }
 }

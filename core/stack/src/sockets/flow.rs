@@ -1,7 +1,6 @@
 //! Connections among the sockets: timers, notices, optional state, removal.
 
 use crate::demux::Name;
-use crate::error::SocketError;
 use crate::resources::Resources;
 use crate::schedule::Schedule;
 use crate::socket::TcpSocketId;
@@ -9,6 +8,7 @@ use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags, Times};
 use alloc::boxed::Box;
 use inhost_base::Instant;
+use inhost_datagram::SocketError;
 use inhost_event::{Ended, Event, Mask, Sink, TcpState};
 use inhost_ip::SourceRoute;
 use inhost_tcp::{Connection, ConnectionError, Environment};

@@ -1,11 +1,11 @@
 //! How a packet finds its socket: the tables of flows and of bindings, and the choice of local ports.
 
-use crate::demux::{ANY_ADDRESS, NOWHERE, Name, NameHash, echo_binding, unspecified_like};
+use crate::demux::{ANY_ADDRESS, NOWHERE, Name, NameHash, echo_binding};
 use crate::error::BindError;
 use crate::socket::{AnySocketId, SocketId, TcpSocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets, Target};
 use crate::tcp::{TcpSocket, TcpSocketFlags, default_mss, segment_limit};
-use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Key, LinkId, Random, Sequence};
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Key, LinkId, Random, Sequence, unspecified_like};
 use inhost_ip::{Path, Paths};
 use inhost_tcp::Open;
 use inhost_wire::packet::IpFront;
@@ -192,7 +192,7 @@ impl Sockets {
             flows.find_hashed(slab, &name, name_hash).is_none()
                 && !bindings.is_bound(slab, protocol::TCP, local)
         };
-        let port = identity.ephemeral_port(Some(address), remote, random, is_free)?;
+        let port = identity.ephemeral_port(Some((address, remote)), random, is_free)?;
         hash.map(|hash| (port, hash))
     }
     /// A free local port for a UDP socket or a TCP listener at `address`.
@@ -204,7 +204,7 @@ impl Sockets {
     ) -> Result<u16, BindError> {
         let Sockets { slab, bindings, identity, .. } = self;
         let is_free = |port| !bindings.is_bound(slab, protocol, Endpoint { address, port });
-        let port = identity.ephemeral_port(None, Endpoint { address, port: 0 }, random, is_free);
+        let port = identity.ephemeral_port(None, random, is_free);
         port.ok_or(BindError::NoPort)
     }
     /// Whether the segments between two ends come to this stack, where several form one host.

@@ -69,7 +69,6 @@ impl Sockets {
             flows: Named::new(random.private_key(), By::Flow),
             bindings: Named::new(random.private_key(), By::Binding),
             identity: Identity::new(
-                config.port_selection,
                 (config.ephemeral_ports_first, config.ephemeral_ports_last),
                 config.share,
                 random,

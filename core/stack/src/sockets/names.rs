@@ -1,11 +1,11 @@
 //! Hash tables of sockets by their names.
 
-use crate::demux::{Name, NameHash, binding, unspecified_like};
+use crate::demux::{Name, NameHash, binding};
 use crate::socket::TcpSocketId;
 use crate::sockets::entry::Socket;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use inhost_base::{Endpoint, IpAddr, Ipv6Addr, Key, SipKey, Slab};
+use inhost_base::{Endpoint, IpAddr, Ipv6Addr, Key, SipKey, Slab, unspecified_like};
 
 /// Whose segment it is: a connection's, or of none; then the hash of its two ends.
 pub(crate) type Target = Result<TcpSocketId, NameHash>;

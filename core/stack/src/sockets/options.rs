@@ -1,10 +1,10 @@
 //! Socket options: set, read, and inherited from a listener.
 
 use crate::environment::Environment;
-use crate::error::SocketError;
 use crate::socket::{ConnectionOptions, SocketId, SocketOption, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::TcpSocketFlags;
+use inhost_datagram::SocketError;
 
 impl Sockets {
     /// Changes an option.
@@ -21,8 +21,14 @@ impl Sockets {
             Socket::Tcp(_) => self.set_tcp_option(TcpSocketId::of(socket.0), option, env),
             Socket::Listener(listener) => listener.set_option(option),
             Socket::Udp(udp) if udp.is_closed() => Err(SocketError::NoSocket),
-            Socket::Udp(udp) => udp.set_option(option),
-            Socket::Echo(echo) => echo.set_option(option),
+            Socket::Udp(udp) => option.configure_udp(udp.options_mut()),
+            Socket::Echo(echo) => match option {
+                SocketOption::Broadcast(allowed) => {
+                    echo.set_broadcast(allowed);
+                    Ok(())
+                }
+                _ => Err(SocketError::WrongKind),
+            },
             Socket::Probe(_) => Err(SocketError::WrongKind),
         }
     }

@@ -1,25 +1,24 @@
 //! The socket table: each socket by the identifier of its kind.
 
-use crate::error::SocketError;
-use crate::icmp::{Echo, Prober};
 use crate::listen::Listener;
 use crate::socket::{
-    AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, Readiness, SocketId, TcpSocketId, UdpSocketId,
+    AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId,
 };
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
-use crate::udp::Udp;
+use inhost_datagram::{EchoSocket, ProbeSocket, SocketError, UdpSocket};
+use inhost_event::Readiness;
 
 /// Access to the sockets of one kind.
 macro_rules! typed_access {
-    ($kind:ident, $id:ty, $socket:ty, $at:ident, $at_mut:ident) => {
-        #[inline]
+    ($kind:ident, $id:ty, $socket:ty, $at_mut:ident $(, $at:ident)?) => {
+        $(#[inline]
         pub(crate) fn $at(&self, id: $id) -> Option<&$socket> {
             match self.slab.at(id.key())? {
                 Socket::$kind(socket) => Some(socket),
                 _ => None,
             }
-        }
+        })?
         #[inline]
         pub(crate) fn $at_mut(&mut self, id: $id) -> Option<&mut $socket> {
             match self.slab.at_mut(id.key())? {
@@ -36,11 +35,11 @@ impl Sockets {
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Socket> {
         self.slab.iter_mut().map(|(_, socket)| socket)
     }
-    typed_access!(Tcp, TcpSocketId, TcpSocket, tcp, tcp_mut);
-    typed_access!(Listener, ListenerId, Listener, listener, listener_mut);
-    typed_access!(Udp, UdpSocketId, Udp, udp, udp_mut);
-    typed_access!(Echo, EchoSocketId, Echo, echo, echo_mut);
-    typed_access!(Probe, ProbeSocketId, Prober, probe, probe_mut);
+    typed_access!(Tcp, TcpSocketId, TcpSocket, tcp_mut, tcp);
+    typed_access!(Listener, ListenerId, Listener, listener_mut, listener);
+    typed_access!(Udp, UdpSocketId, UdpSocket, udp_mut, udp);
+    typed_access!(Echo, EchoSocketId, EchoSocket, echo_mut);
+    typed_access!(Probe, ProbeSocketId, ProbeSocket, probe_mut);
 
     /// A connection that the application holds.
     #[inline]
@@ -54,11 +53,11 @@ impl Sockets {
     }
 
     /// A UDP socket that the application holds.
-    pub(crate) fn held_udp(&self, id: UdpSocketId) -> Result<&Udp, SocketError> {
+    pub(crate) fn held_udp(&self, id: UdpSocketId) -> Result<&UdpSocket, SocketError> {
         self.udp(id).filter(|udp| !udp.is_closed()).ok_or(SocketError::NoSocket)
     }
     /// A UDP socket that the application holds, to change.
-    pub(crate) fn held_udp_mut(&mut self, id: UdpSocketId) -> Result<&mut Udp, SocketError> {
+    pub(crate) fn held_udp_mut(&mut self, id: UdpSocketId) -> Result<&mut UdpSocket, SocketError> {
         self.udp_mut(id).filter(|udp| !udp.is_closed()).ok_or(SocketError::NoSocket)
     }
 

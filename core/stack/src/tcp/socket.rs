@@ -1,10 +1,10 @@
 //! A TCP socket: a connection with its two ends, its path and its flags.
 
 use crate::demux::{Name, NameHash};
-use crate::socket::{ListenerId, Readiness};
+use crate::socket::ListenerId;
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
-use inhost_event::TcpState;
+use inhost_event::{Readiness, TcpState};
 use inhost_ip::Path;
 use inhost_tcp::{Connection, Environment};
 use inhost_wire::packet::IpFront;

@@ -335,11 +335,6 @@ impl Line {
         }
     }
 
-    /// Packets received that wait to be polled.
-    pub fn packets_held(&self) -> usize {
-        self.received.len()
-    }
-
     /// The counters.
     pub fn counters(&self) -> Counters {
         self.counters

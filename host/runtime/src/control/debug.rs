@@ -13,12 +13,10 @@ pub(super) fn answer(host: &Host, request: &Value) -> Result<Reply, Failure> {
         let instruments = stack.instruments();
         let detail = instruments.connection(socket)?.detail(now);
         let ends = stack.endpoints(socket)?;
-        Some((detail, ends, serde_json::to_value(instruments.queues())))
+        Some((detail, ends, instruments.queues()))
     });
-    let (detail, (local, remote), queues) =
+    let (detail, (local, remote), mut host_state) =
         found.ok_or_else(|| Failure::new("there is no such connection; it may have ended"))?;
-    let told = |why: serde_json::Error| Failure::new(format!("its state cannot be told: {why}"));
-    let mut host_state = queues.map_err(told)?;
     host_state["tasks"] = tasks(host);
     Ok(json!({
         "local": local.to_string(),

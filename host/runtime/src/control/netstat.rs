@@ -44,7 +44,7 @@ pub fn overview(host: &Host, links: Option<&Links>) -> Map<String, Value> {
             ("routes".to_owned(), routes(stack).into()),
             ("counters".to_owned(), host_counters(stack)),
             ("memory".to_owned(), memory(stack)),
-            ("queues".to_owned(), serde_json::to_value(stack.instruments().queues()).unwrap_or_default()),
+            ("queues".to_owned(), stack.instruments().queues()),
         ])
     })
 }

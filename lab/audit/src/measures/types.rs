@@ -11,6 +11,7 @@ use syn::visit::{self, Visit};
 /// The crates that are counted, with the goals.
 const CRATES: &[(&str, Option<usize>)] = &[
     ("core/congestion", None),
+    ("core/datagram", None),
     ("core/ip", None),
     ("core/stack", None),
     ("core/tcp", Some(60)),

@@ -1,35 +1,35 @@
 //! The queues of a UDP, an echo or a probe socket: what came in, what waits to leave, and what left.
 
-use crate::error::DatagramError;
-use crate::socket::info::DatagramInfo;
-use crate::socket::readiness::Readiness;
-use crate::socket::recent::{RecentlySent, Sent};
+use crate::recent::{RecentlySent, Sent};
+use crate::{DatagramError, DatagramInfo};
 use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{Packet, Pool};
-use inhost_event::Drop;
+use inhost_event::{Drop, Readiness};
 use inhost_ip::Path;
 use inhost_wire::Ecn;
 
 /// How a datagram, a GSO datagram or an ICMP request leaves.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Outgoing {
-    pub(crate) path: Path,
-    pub(crate) source_port: u16,
+pub struct Outgoing {
+    /// The way there.
+    pub path: Path,
+    /// 0 for a request.
+    pub source_port: u16,
     /// A request has the number that its answer is recognised by in place of a port.
-    pub(crate) destination: Endpoint,
+    pub destination: Endpoint,
     /// GSO size: the payload of each datagram but the last; 0 for a single datagram.
-    pub(crate) segment_bytes: u16,
+    pub segment_bytes: u16,
     /// The congestion mark.
-    pub(crate) ecn: Ecn,
+    pub ecn: Ecn,
     /// Hops that a probe may take.
-    pub(crate) hop_limit: Option<u8>,
+    pub hop_limit: Option<u8>,
 }
 
 impl Outgoing {
     /// A single datagram without a source port.
-    pub(crate) fn to(path: Path, destination: Endpoint) -> Outgoing {
+    pub fn to(path: Path, destination: Endpoint) -> Outgoing {
         Outgoing {
             path,
             source_port: 0,
@@ -40,15 +40,33 @@ impl Outgoing {
         }
     }
     /// A request with the number that its answer is recognised by.
-    pub(crate) fn request(path: Path, number: u16) -> Outgoing {
+    pub fn request(path: Path, number: u16) -> Outgoing {
         Outgoing::to(path, Endpoint { address: path.destination, port: number })
     }
+}
+
+/// What left of the first in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// Frames that the device was given.
+    pub frames: usize,
+    /// Datagrams in them.
+    pub datagrams: usize,
+    /// Whether nothing of it is left.
+    pub is_all: bool,
+}
+
+impl Departure {
+    /// A single datagram.
+    pub const ONE: Departure = Departure { frames: 1, datagrams: 1, is_all: true };
+    /// Nothing was there.
+    pub const NOTHING: Departure = Departure { frames: 0, datagrams: 0, is_all: false };
 }
 
 /// The queues of a socket, and the error that waits to be reported.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Datagrams {
+pub struct Datagrams {
     /// Datagrams that wait in each direction, whatever they pin.
     limit: usize,
     opened: Instant,
@@ -74,24 +92,27 @@ impl Datagrams {
     }
     /// Calls `act` with each packet of a thawed socket, and checks the socket.
     #[cfg(feature = "freeze")]
-    pub(crate) fn thaw(&mut self, act: crate::ThawPacket<'_>) -> Result<(), crate::Invalid> {
+    pub fn thaw(
+        &mut self,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
         self.incoming.thaw(&mut *act)?;
         self.outgoing.thaw(act)?;
         self.recent.check()
     }
     /// When the socket was opened.
-    pub(crate) fn opened(&self) -> Instant {
+    pub fn opened(&self) -> Instant {
         self.opened
     }
     /// Where it has sent to of late, to judge ICMP errors by.
-    pub(crate) fn recent(&self) -> &RecentlySent {
+    pub fn recent(&self) -> &RecentlySent {
         &self.recent
     }
     pub(crate) fn recent_mut(&mut self) -> &mut RecentlySent {
         &mut self.recent
     }
     /// The error that waits to be reported, which counts as reported then.
-    pub(crate) fn take_error(&mut self) -> Result<(), DatagramError> {
+    pub fn take_error(&mut self) -> Result<(), DatagramError> {
         self.error.take().map_or(Ok(()), Err)
     }
     /// Keeps an error to be reported once.
@@ -113,19 +134,19 @@ impl Datagrams {
         self.has_room(0, usize::MAX)
     }
     /// Whether nothing waits to leave.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.outgoing.queue.is_empty()
     }
     /// What leaves next.
-    pub(crate) fn first(&self) -> Option<&(Packet, Outgoing)> {
+    pub fn first(&self) -> Option<&(Packet, Outgoing)> {
         self.outgoing.queue.front()
     }
     /// What leaves next, to change.
-    pub(crate) fn first_mut(&mut self) -> Option<&mut (Packet, Outgoing)> {
+    pub fn first_mut(&mut self) -> Option<&mut (Packet, Outgoing)> {
         self.outgoing.queue.front_mut()
     }
     /// Queues what is to leave.
-    pub(crate) fn push(&mut self, payload: Packet, datagram: Outgoing) {
+    pub fn push(&mut self, payload: Packet, datagram: Outgoing) {
         self.outgoing.push(payload, datagram);
     }
     /// Is done with the first datagram.
@@ -136,12 +157,7 @@ impl Datagrams {
     }
     /// Is done with the first request, which has left or failed with `failure`. Whether there is news for the
     /// application.
-    pub(crate) fn finish_request(
-        &mut self,
-        failure: Option<DatagramError>,
-        now: Instant,
-        pool: &mut Pool,
-    ) -> bool {
+    pub fn finish_request(&mut self, failure: Option<DatagramError>, now: Instant, pool: &mut Pool) -> bool {
         let was_full = !self.takes_request();
         match (self.outgoing.queue.front(), failure) {
             (Some((_, request)), None) => self.recent.note(Sent::new(request.destination, 0, false, now)),
@@ -171,15 +187,11 @@ impl Datagrams {
         self.incoming.push(payload, info);
     }
     /// The datagram that the application gets next, which stays.
-    pub(crate) fn next_incoming(&self) -> Option<&DatagramInfo> {
+    pub fn next_incoming(&self) -> Option<&DatagramInfo> {
         self.incoming.queue.front().map(|(_, info)| info)
     }
     /// Takes the next datagram for the application: as much of it as `into` has room for.
-    pub(crate) fn receive(
-        &mut self,
-        into: &mut [u8],
-        pool: &mut Pool,
-    ) -> Result<DatagramInfo, DatagramError> {
+    pub fn receive(&mut self, into: &mut [u8], pool: &mut Pool) -> Result<DatagramInfo, DatagramError> {
         self.take_error()?;
         let (packet, info) = self.incoming.pop().ok_or(DatagramError::WouldBlock)?;
         inhost_buf::copy(into, packet.bytes());
@@ -195,11 +207,11 @@ impl Datagrams {
             .with_if(Readiness::ERROR, failed)
     }
     /// Memory that its datagrams pin.
-    pub(crate) fn held_bytes(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         self.incoming.capacity_bytes + self.outgoing.capacity_bytes
     }
     /// Bytes that wait for the application, and for the link.
-    pub(crate) fn queued_bytes(&self) -> (usize, usize) {
+    pub fn queued_bytes(&self) -> (usize, usize) {
         (self.incoming.bytes(), self.outgoing.bytes())
     }
     /// Drops what was received.
@@ -207,7 +219,7 @@ impl Datagrams {
         self.incoming.clear(pool);
     }
     /// Gives all its memory back.
-    pub(crate) fn clear(&mut self, pool: &mut Pool) {
+    pub fn clear(&mut self, pool: &mut Pool) {
         self.incoming.clear(pool);
         self.outgoing.clear(pool);
     }
@@ -228,10 +240,10 @@ impl<T> Packets<T> {
     }
     /// Calls `act` with each packet of a thawed queue, and checks the queue.
     #[cfg(feature = "freeze")]
-    fn thaw(&mut self, act: crate::ThawPacket<'_>) -> Result<(), crate::Invalid> {
+    fn thaw(&mut self, act: inhost_buf::freeze::ThawPacket<'_>) -> Result<(), inhost_base::freeze::Invalid> {
         self.queue.iter_mut().map(|(packet, _)| packet).try_for_each(act)?;
         let capacity_bytes: usize = self.queue.iter().map(|(packet, _)| packet.capacity()).sum();
-        crate::require(capacity_bytes == self.capacity_bytes, "the memory of a queue")
+        inhost_base::freeze::require(capacity_bytes == self.capacity_bytes, "the memory of a queue")
     }
     /// Bytes in them.
     fn bytes(&self) -> usize {

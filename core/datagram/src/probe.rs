@@ -1,24 +1,25 @@
-//! A probe socket: its method, its queues, how its probes are written and how quoted ones are recognised.
+//! A probe socket: packets sent to expire on their way, as traceroute needs, and the ICMP errors that they cause. Its method, its
+//! queues, how its probes are written and how quoted ones are recognised.
 
-use crate::demux::{Name, binding, echo_binding};
-use crate::error::DatagramError;
-use crate::socket::{Datagrams, Outgoing, Readiness};
+use crate::queues::{Datagrams, Departure, Outgoing};
+use crate::{DatagramError, SocketError};
 use alloc::collections::VecDeque;
-use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Sequence};
-use inhost_ip::{ErrorKind, Path};
-use inhost_tcp::Header;
+use inhost_base::{Endpoint, Instant, IpAddr, Sequence};
+use inhost_buf::{Device, Slices};
+use inhost_event::{Drop, Readiness};
+use inhost_ip::{ErrorKind, HeaderHow, Ip, IpEnvironment, Path, Paths, SendDatagramError, TransportError};
 use inhost_wire::checksum::Sum;
 use inhost_wire::icmpv4::{self, Icmpv4Message};
 use inhost_wire::icmpv6::Icmpv6Message;
 use inhost_wire::protocol;
 use inhost_wire::quoted::Quoted;
-use inhost_wire::tcp::{Flags, Segment};
+use inhost_wire::tcp::{self, Flags, Segment, TcpHeader};
 use inhost_wire::udp::{self, UdpHeader};
 
 /// Probes, and answers, that a socket may hold.
 const QUEUED: usize = 256;
 /// Ports that the calls of one socket come from, each in turn: every call is a connection of its own to who answers.
-pub(crate) const CALL_PORTS: u16 = 8192;
+pub const CALL_PORTS: u16 = 8192;
 /// The payload pattern of a probe.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 /// The window that a call offers.
@@ -90,7 +91,7 @@ pub enum ProbeNews {
 /// A probe socket.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Prober {
+pub struct ProbeSocket {
     method: ProbeMethod,
     /// The identifier or source port of all probes, or the first port that calls come from.
     port: u16,
@@ -101,32 +102,104 @@ pub(crate) struct Prober {
     datagrams: Datagrams,
 }
 
-impl Prober {
-    pub(crate) fn new(method: ProbeMethod, port: u16, sequence: Sequence, now: Instant) -> Prober {
+impl ProbeSocket {
+    /// A socket whose probes have the identifier or source port `port`, and as SYNs begin at `sequence`.
+    pub fn new(method: ProbeMethod, port: u16, sequence: Sequence, now: Instant) -> ProbeSocket {
         let datagrams = Datagrams::new(QUEUED, QUEUED, now);
-        Prober { method, port, sequence, answers: VecDeque::new(), datagrams }
+        ProbeSocket { method, port, sequence, answers: VecDeque::new(), datagrams }
     }
     /// The identifier or source port of all probes, or the first port that calls come from.
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.port
     }
-    pub(crate) fn datagrams(&self) -> &Datagrams {
+    /// Its queues.
+    pub fn datagrams(&self) -> &Datagrams {
         &self.datagrams
     }
-    pub(crate) fn datagrams_mut(&mut self) -> &mut Datagrams {
+    /// Its queues, to change.
+    pub fn datagrams_mut(&mut self) -> &mut Datagrams {
         &mut self.datagrams
     }
-    /// A probe as a request.
-    pub(crate) fn request(&self, probe: &Probe, path: Path) -> Outgoing {
+    /// How a probe leaves.
+    ///
+    /// # Errors
+    /// It takes no hop, there is no room or no route, it would go to many, or an earlier error was not reported yet.
+    pub fn prepare(
+        &mut self,
+        probe: &Probe,
+        paths: &mut Paths,
+        now: Instant,
+    ) -> Result<Outgoing, DatagramError> {
+        self.datagrams.begin_request()?;
+        if probe.hop_limit == 0 {
+            return Err(SocketError::Invalid.into());
+        }
+        let path = paths.route(probe.to, None, None, now)?;
+        if probe.to.is_multicast() || paths.is_broadcast(path.link, probe.to) {
+            return Err(DatagramError::Broadcast);
+        }
         // The number, as far as its answer can tell it.
         let number = match self.method {
             ProbeMethod::Call { .. } => probe.number % CALL_PORTS,
             ProbeMethod::Echo | ProbeMethod::Datagram { .. } => probe.number,
         };
-        Outgoing { hop_limit: Some(probe.hop_limit), ..Outgoing::request(path, number) }
+        Ok(Outgoing { hop_limit: Some(probe.hop_limit), ..Outgoing::request(path, number) })
     }
-    /// Takes an answer; false when there is no room for it.
-    pub(crate) fn deliver(&mut self, answer: ProbeAnswer) -> bool {
+    /// Sends the probe that is first in the queue.
+    ///
+    /// # Errors
+    /// It cannot leave now, or at all.
+    pub fn send_first(
+        &self,
+        ip: &mut Ip,
+        env: &mut IpEnvironment<'_>,
+        device: &mut dyn Device,
+    ) -> Result<Departure, SendDatagramError> {
+        let Some((message, next)) = self.datagrams.first() else { return Ok(Departure::NOTHING) };
+        let mut how = HeaderHow::new(self.protocol(next.path.destination));
+        how.hop_limit = next.hop_limit;
+        (how.dont_fragment, how.beyond_path_mtu) = (true, true);
+        ip.send_datagram(&next.path, &how, Slices::one(message.bytes()), env, device)?;
+        Ok(Departure::ONE)
+    }
+    /// Takes the answer to probe `number` from `from`, to whom it was sent. Whether there was room for it.
+    pub fn answered(&mut self, number: u16, from: IpAddr) -> bool {
+        self.keep(ProbeAnswer { number, to: from, from, news: ProbeNews::Answered })
+    }
+    /// Takes a datagram from `remote` to `local` in answer to a probe. Whether there was room for it; `None` if no probe was
+    /// sent there.
+    pub fn take_datagram(&mut self, local: Endpoint, remote: Endpoint) -> Option<bool> {
+        let number = self.number_of(local.port, remote.port)?;
+        Some(self.answered(number, remote.address))
+    }
+    /// Takes a segment from `remote` to `local`. Whether there is news: it answers a call that was a probe.
+    pub fn take_segment(&mut self, header: &TcpHeader, local: Endpoint, remote: Endpoint) -> bool {
+        // The SYN takes one sequence number; its data may be acknowledged, too.
+        let acknowledged = header.acknowledgment.since(self.sequence);
+        let answers = header.flags.ack() && (1..=1 + u32::from(u16::MAX)).contains(&acknowledged);
+        let news = match header.flags {
+            flags if flags.rst() => ProbeNews::Refused,
+            flags if flags.contains(Flags::SYN) => ProbeNews::Answered,
+            _ => return false,
+        };
+        let number = self.number_of(local.port, remote.port).filter(|_| answers);
+        let (to, from) = (remote.address, remote.address);
+        number.is_some_and(|number| self.keep(ProbeAnswer { number, to, from, news }))
+    }
+    /// Takes an ICMP error about a probe. Whether there was room for it.
+    ///
+    /// # Errors
+    /// [`Drop::NoSocket`]: no such probe was sent.
+    pub fn take_error(&mut self, error: &TransportError, now: Instant) -> Result<bool, Drop> {
+        let quoted = &error.quoted;
+        let was_sent = |number: &u16| {
+            self.datagrams.recent().has(Endpoint { address: quoted.destination, port: *number }, now)
+        };
+        let number = self.quoted_number(quoted).filter(was_sent).ok_or(Drop::NoSocket)?;
+        let news = ProbeNews::Error { kind: error.kind, mtu_bytes: error.mtu_bytes };
+        Ok(self.keep(ProbeAnswer { number, to: quoted.destination, from: error.reporter, news }))
+    }
+    fn keep(&mut self, answer: ProbeAnswer) -> bool {
         let has_room = self.answers.len() < QUEUED;
         if has_room {
             self.answers.push_back(answer);
@@ -134,47 +207,23 @@ impl Prober {
         has_room
     }
     /// Takes the next answer for the application.
-    pub(crate) fn receive(&mut self) -> Result<ProbeAnswer, DatagramError> {
+    pub fn receive(&mut self) -> Result<ProbeAnswer, DatagramError> {
         self.datagrams.take_error()?;
         self.answers.pop_front().ok_or(DatagramError::WouldBlock)
     }
-    /// The number of the probe that `quoted` is, if it was sent.
-    pub(crate) fn sent_number(&self, quoted: &Quoted, now: Instant) -> Option<u16> {
-        self.quoted_number(quoted).filter(|&number| {
-            self.datagrams.recent().has(Endpoint { address: quoted.destination, port: number }, now)
-        })
-    }
-    /// The result of a SYN probe, from the segment that answers it from port `other` to port `own`.
-    pub(crate) fn call_answer(&self, header: &Header, own: u16, other: u16) -> Option<(u16, ProbeNews)> {
-        // The SYN takes one sequence number; its data may be acknowledged, too.
-        let acknowledged = header.acknowledgment.since(self.sequence);
-        let answers = header.flags.ack() && (1..=1 + u32::from(u16::MAX)).contains(&acknowledged);
-        let number = self.number_of(own, other).filter(|_| answers)?;
-        let news = match header.flags {
-            flags if flags.rst() => ProbeNews::Refused,
-            flags if flags.contains(Flags::SYN) => ProbeNews::Answered,
-            _ => return None,
-        };
-        Some((number, news))
-    }
-    pub(crate) fn readiness(&self) -> Readiness {
+    /// Which calls would not block.
+    pub fn readiness(&self) -> Readiness {
         self.datagrams.readiness(!self.answers.is_empty(), self.datagrams.takes_request())
     }
     /// Answers that wait for the application.
-    pub(crate) fn answers(&self) -> usize {
+    pub fn answers(&self) -> usize {
         self.answers.len()
     }
-    /// Its name in the table of bindings.
-    pub(crate) fn binding(&self) -> Name {
-        let any = |port| Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-        match self.method {
-            ProbeMethod::Echo => echo_binding(self.port),
-            ProbeMethod::Datagram { .. } => binding(protocol::UDP, any(self.port), false),
-            // It receives datagrams to any port without a socket.
-            ProbeMethod::Call { .. } => binding(protocol::TCP, any(0), true),
-        }
+    /// Its method.
+    pub fn method(&self) -> ProbeMethod {
+        self.method
     }
-    pub(crate) fn protocol(&self, to: IpAddr) -> u8 {
+    fn protocol(&self, to: IpAddr) -> u8 {
         match self.method {
             ProbeMethod::Echo if to.is_ipv4() => protocol::ICMPV4,
             ProbeMethod::Echo => protocol::ICMPV6,
@@ -190,13 +239,13 @@ impl Prober {
             .filter(|_| quoted.tcp_sequence.is_none_or(|sequence| sequence == self.sequence))
     }
     /// Whether `quoted` was sent just now.
-    pub(crate) fn has_sent_recently(&self, quoted: &Quoted, now: Instant) -> bool {
+    pub fn has_sent_recently(&self, quoted: &Quoted, now: Instant) -> bool {
         self.quoted_number(quoted).is_some_and(|number| {
             self.datagrams.recent().has_recent(Endpoint { address: quoted.destination, port: number }, now)
         })
     }
     /// The number of the probe that went from port `own` to port `other`.
-    pub(crate) fn number_of(&self, own: u16, other: u16) -> Option<u16> {
+    fn number_of(&self, own: u16, other: u16) -> Option<u16> {
         match self.method {
             // The identifier of an echo request, in place of ports.
             ProbeMethod::Echo => (own == self.port).then_some(other),
@@ -207,8 +256,12 @@ impl Prober {
             }
         }
     }
+    /// Room for a probe over `path`, whatever its method.
+    pub fn room_bytes(probe: &Probe, path: &Path) -> usize {
+        usize::from(probe.packet_bytes).max(path.ip_header_bytes() + tcp::LENGTH)
+    }
     /// Writes the transport's part of a probe; its length, 0 when it does not fit.
-    pub(crate) fn write(&self, probe: &Probe, path: &Path, into: &mut [u8]) -> usize {
+    pub fn write(&self, probe: &Probe, path: &Path, into: &mut [u8]) -> usize {
         let (source, destination, number) = (path.source, path.destination, probe.number);
         let data_bytes = |header_bytes: usize| {
             usize::from(probe.packet_bytes).saturating_sub(path.ip_header_bytes() + header_bytes)
@@ -245,7 +298,7 @@ impl Prober {
                     sequence: self.sequence,
                     flags: Flags::SYN,
                     window: CALL_WINDOW,
-                    payload: ZEROS.get(..data_bytes(inhost_wire::tcp::LENGTH)).unwrap_or_default(),
+                    payload: ZEROS.get(..data_bytes(tcp::LENGTH)).unwrap_or_default(),
                     ..Segment::default()
                 };
                 segment.emit(source, destination, into)

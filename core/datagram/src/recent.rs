@@ -6,6 +6,7 @@
 
 use alloc::vec::Vec;
 use inhost_base::{Duration, Endpoint, Instant};
+use inhost_wire::quoted::Quoted;
 
 /// Time for which an error about a datagram is accepted. A receiver that waits for fragments reports after a minute.
 const REPORT_WITHIN: Duration = Duration::from_secs(120);
@@ -16,7 +17,7 @@ const WITHIN_A_ROUND_TRIP: Duration = Duration::from_secs(10);
 /// The latest destinations of a socket, at most a given number of them.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct RecentlySent {
+pub struct RecentlySent {
     limit: usize,
     sent: Vec<Sent>,
     /// The entry of the latest datagram.
@@ -44,8 +45,8 @@ impl RecentlySent {
     }
     /// Checks a thawed list.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self) -> Result<(), crate::Invalid> {
-        crate::require(self.sent.len() <= self.limit, "the latest destinations")
+    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        inhost_base::freeze::require(self.sent.len() <= self.limit, "the latest destinations")
     }
     /// Notes a datagram that left.
     #[inline]
@@ -84,7 +85,7 @@ impl RecentlySent {
         self.find(destination).is_some_and(|sent| !sent.is_answer && now.since(sent.at) <= REPORT_WITHIN)
     }
     /// Whether a datagram to `destination` that this host began may still be in transit.
-    pub(crate) fn has_recent(&self, destination: Endpoint, now: Instant) -> bool {
+    pub fn has_recent(&self, destination: Endpoint, now: Instant) -> bool {
         self.find(destination)
             .is_some_and(|sent| !sent.is_answer && now.since(sent.at) <= WITHIN_A_ROUND_TRIP)
     }
@@ -129,8 +130,8 @@ impl Strangers {
     }
     /// Checks a thawed list.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&self) -> Result<(), crate::Invalid> {
-        crate::require(self.heard.len() <= self.limit, "the strangers of a socket")
+    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        inhost_base::freeze::require(self.heard.len() <= self.limit, "the strangers of a socket")
     }
     /// Notes a datagram from somebody to whom the socket had not begun to send.
     pub(crate) fn note(&mut self, from: Endpoint, now: Instant) {
@@ -155,6 +156,11 @@ impl Strangers {
         self.forgot.is_some_and(is_lately)
             || self.heard.iter().any(|&(known, at)| known == to && is_lately(at))
     }
+}
+
+/// Where a quoted packet was going.
+pub(crate) fn destination_of(quoted: &Quoted) -> Endpoint {
+    Endpoint { address: quoted.destination, port: quoted.destination_port }
 }
 
 #[cfg(test)]
