@@ -1,7 +1,7 @@
 //! TCP sequence numbers: arithmetic modulo 2^32.
 
 use core::fmt;
-use core::ops::{Add, AddAssign};
+use core::ops::Add;
 
 /// A TCP sequence number (RFC 9293 §3.4). Comparison is modular: `a.precedes(b)` means that `b` is
 /// less than 2^31 ahead of `a`. There is no `Ord` on purpose: the order is not transitive.
@@ -44,11 +44,6 @@ impl Add<u32> for Sequence {
     type Output = Sequence;
     fn add(self, bytes: u32) -> Sequence {
         Sequence(self.0.wrapping_add(bytes))
-    }
-}
-impl AddAssign<u32> for Sequence {
-    fn add_assign(&mut self, bytes: u32) {
-        *self = *self + bytes;
     }
 }
 impl fmt::Debug for Sequence {

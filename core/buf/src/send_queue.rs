@@ -164,22 +164,8 @@ impl SendQueue {
     }
     /// [`SendQueue::slices`] from stream offset `at` on, which is in the chunk `index`.
     fn slices_from(&self, index: usize, at: u64, length: usize) -> Slices<'_> {
-        let mut slices: Slices<'_> = Slices::EMPTY;
-        let mut skip = self.chunks.get(index).map_or(0, |chunk| (at - chunk.start()) as usize);
-        let mut left = length;
-        for chunk in self.chunks.range(index..) {
-            if left == 0 {
-                break;
-            }
-            let bytes = chunk.bytes();
-            let piece = bytes.get(skip..bytes.len().min(skip.saturating_add(left))).unwrap_or(&[]);
-            skip = 0;
-            if !slices.push(piece) {
-                break;
-            }
-            left -= piece.len();
-        }
-        slices
+        let skip = self.chunks.get(index).map_or(0, |chunk| (at - chunk.start()) as usize);
+        Slices::cut(self.chunks.range(index..).map(Chunk::bytes), skip, length)
     }
     /// [`SendQueue::slices`] for one segment, with its checksum where that is wanted and kept. Most segments are contiguous.
     #[inline]

@@ -7,8 +7,7 @@ const PIECES: usize = 4;
 ///
 /// ```
 /// use inhost_buf::Slices;
-/// let mut payload = Slices::one(b"hello, ");
-/// assert!(payload.push(b"world"));
+/// let payload = Slices::one(b"hello, ").with(b"world").unwrap();
 /// assert_eq!(payload.len(), 12);
 /// let part: Vec<u8> = payload.part(5, 4).iter().flatten().copied().collect();
 /// assert_eq!(part, b", wo");
@@ -38,32 +37,20 @@ impl<'a> Slices<'a> {
         pieces[0] = piece;
         Slices { pieces, count: usize::from(!piece.is_empty()), sum }
     }
-    /// Appends a slice; false when there are [`Slices::MOST`] already. An empty slice is ignored.
+    /// The same with a slice behind it; `None` when there are [`Slices::MOST`] already. An empty slice is ignored.
     #[inline]
-    pub fn push(&mut self, piece: &'a [u8]) -> bool {
-        if piece.is_empty() {
-            return true;
+    pub fn with(mut self, piece: &'a [u8]) -> Option<Self> {
+        if !piece.is_empty() {
+            *self.pieces.get_mut(self.count)? = piece;
+            (self.count, self.sum) = (self.count + 1, None);
         }
-        match self.pieces.get_mut(self.count) {
-            Some(place) => {
-                *place = piece;
-                self.count += 1;
-                self.sum = None;
-                true
-            }
-            None => false,
-        }
+        Some(self)
     }
     /// The same payload with its [`crate::sum`], where it is known.
     #[must_use]
     #[inline]
     pub fn with_sum(self, sum: Option<u16>) -> Self {
         Slices { sum, ..self }
-    }
-    /// Sets the [`crate::sum`] of all bytes, where it is known.
-    #[inline]
-    pub fn set_sum(&mut self, sum: Option<u16>) {
-        self.sum = sum;
     }
     /// The [`crate::sum`] of all bytes, where it is known.
     #[inline]
@@ -93,22 +80,27 @@ impl<'a> Slices<'a> {
         self.part_of_many(offset, length)
     }
     fn part_of_many(&self, offset: usize, length: usize) -> Slices<'a> {
-        let mut part: Slices<'a> = Slices { pieces: [&[]; PIECES], count: 0, sum: None };
+        Slices::cut(self.iter(), offset, length)
+    }
+    /// Up to `length` bytes of `pieces` from `offset` on; fewer when they lie in more than [`Slices::MOST`].
+    #[inline]
+    pub(crate) fn cut(pieces: impl Iterator<Item = &'a [u8]>, offset: usize, length: usize) -> Slices<'a> {
+        let mut cut: Slices<'a> = Slices::EMPTY;
         let (mut skip, mut left) = (offset, length);
-        for piece in self.iter() {
+        for piece in pieces {
+            if left == 0 || cut.count == PIECES {
+                break;
+            }
             if skip >= piece.len() {
                 skip -= piece.len();
                 continue;
             }
-            let piece = piece.get(skip..piece.len().min(skip.saturating_add(left))).unwrap_or(&[]);
-            skip = 0;
-            left -= piece.len();
-            part.push(piece);
-            if left == 0 {
-                break;
-            }
+            let piece = &piece[skip..piece.len().min(skip.saturating_add(left))];
+            cut.pieces[cut.count] = piece;
+            cut.count += 1;
+            (skip, left) = (0, left - piece.len());
         }
-        part
+        cut
     }
     /// Length of the payload in bytes.
     #[inline]
@@ -131,7 +123,7 @@ mod tests {
         let bytes: Vec<u8> = (0..100).collect();
         let mut slices = Slices::EMPTY;
         for piece in [&bytes[..7], &bytes[7..60], &bytes[60..61], &bytes[61..]] {
-            assert!(slices.push(piece));
+            slices = slices.with(piece).unwrap();
         }
         for offset in 0..110 {
             for length in [0, 1, 6, 7, 8, 54, 100, 200] {

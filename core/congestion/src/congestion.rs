@@ -66,7 +66,7 @@ impl CongestionChoice {
     /// let choice = CongestionChoice::custom(move || FixedWindow { bytes });
     /// # let mut congestion = inhost_congestion::Congestion::new(&choice);
     /// # congestion.open(10, 1448);
-    /// # assert_eq!(congestion.window.window_bytes, bytes);
+    /// # assert_eq!(congestion.window().window_bytes, bytes);
     /// ```
     pub fn custom<C: CongestionController + 'static>(
         make: impl Fn() -> C + Send + Sync + UnwindSafe + RefUnwindSafe + 'static,
@@ -79,8 +79,7 @@ impl CongestionChoice {
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Congestion {
-    /// The figures that the algorithm moves, and loss recovery too.
-    pub window: CongestionWindow,
+    window: CongestionWindow,
     usage: Usage,
     first: FirstWindow,
     /// The latest reduction, for a mark, is to less than two segments.
@@ -136,6 +135,25 @@ impl Congestion {
             algorithm: Algorithm::new(choice),
         }
     }
+    /// The figures that the algorithm moves, and loss recovery too.
+    #[inline]
+    pub fn window(&self) -> &CongestionWindow {
+        &self.window
+    }
+    #[cfg(test)]
+    pub(crate) fn window_mut(&mut self) -> &mut CongestionWindow {
+        &mut self.window
+    }
+    /// Sets what may be in flight, as loss recovery says.
+    #[inline]
+    pub fn set_window_bytes(&mut self, bytes: u32) {
+        self.window.window_bytes = bytes;
+    }
+    /// Sets the payload of a full segment before there is a window; later [`Congestion::resize`] does.
+    #[inline]
+    pub fn set_segment_bytes(&mut self, bytes: u32) {
+        self.window.segment_bytes = bytes;
+    }
     /// Checks a thawed state: its figures are in the range that its sums keep to.
     #[cfg(feature = "freeze")]
     pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
@@ -176,7 +194,7 @@ impl Congestion {
     fn opened_by_own(&mut self) {
         if let Algorithm::Custom(own) = &mut self.algorithm {
             own.controller.opened(&mut self.window);
-            self.window.keep_open();
+            self.window.window_bytes = self.window.open_bytes();
         }
     }
     /// The path's segments are of another size now. As many smaller ones may be in flight as there were larger ones
@@ -270,7 +288,7 @@ impl Congestion {
             }
             Algorithm::Cubic(_) | Algorithm::CubicNew if window.in_slow_start() => {
                 // RFC 9438 §4.10; past the threshold the rest waits for the next acknowledgment.
-                window.slow_start(acknowledged.bytes);
+                window.window_bytes += window.slow_start_bytes(acknowledged.bytes);
             }
             algorithm => {
                 let cubic = cubic_of(algorithm);
@@ -406,12 +424,12 @@ impl Congestion {
         }
         let window = &mut self.window;
         if window.window_bytes > initial {
-            window.keep_three_quarters();
+            window.threshold_bytes = window.threshold_kept_bytes();
             window.window_bytes = initial;
         }
         if let Algorithm::Custom(own) = &mut self.algorithm {
             own.controller.restarted(window);
-            window.keep_open();
+            window.window_bytes = window.open_bytes();
         }
         self.first.begin(window);
     }

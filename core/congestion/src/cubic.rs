@@ -120,12 +120,14 @@ impl Cubic {
     // spec: RFC9438 4.6-2
     pub fn lost(&mut self, window: &mut CongestionWindow) {
         self.reduce(window);
-        window.lower_threshold(window.window_bytes, LOSS_LEAVES_PERCENT);
+        window.threshold_bytes = window.threshold_of(window.window_bytes, LOSS_LEAVES_PERCENT).0;
     }
     /// A mark. True when the window is to be less than two segments.
     pub fn marked(&mut self, window: &mut CongestionWindow) -> bool {
         self.reduce(window);
-        window.lower_threshold(window.window_bytes, MARK_LEAVES_PERCENT)
+        let (threshold_bytes, is_less) = window.threshold_of(window.window_bytes, MARK_LEAVES_PERCENT);
+        window.threshold_bytes = threshold_bytes;
+        is_less
     }
     /// RFC 9438 §4.8: the next stage begins at its plateau, wherever slow start ends.
     // spec: RFC9438 4.8-1

@@ -300,7 +300,7 @@ fn cube_root(cube: u128) -> u64 {
 
 /// Idleness of `idle` with a time-out of `timeout`: the window halves for each, down to `initial_bytes`.
 pub(crate) fn restart(window: &mut CongestionWindow, initial_bytes: u32, idle: Duration, timeout: Duration) {
-    window.keep_three_quarters();
+    window.threshold_bytes = window.threshold_kept_bytes();
     let least = initial_bytes.min(window.window_bytes);
     let mut segments = window.segments();
     let mut left = idle;

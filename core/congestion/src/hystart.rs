@@ -62,7 +62,7 @@ impl HyStart {
         }
         let divisor = if self.baseline.is_some() { CONSERVATIVE_DIVISOR } else { 1 };
         let most = if bursts { MOST_BURST_SEGMENTS * window.segment_bytes } else { u32::MAX };
-        window.slow_start(acknowledged.bytes.min(most) / divisor);
+        window.window_bytes += window.slow_start_bytes(acknowledged.bytes.min(most) / divisor);
         if let Some(round_trip) = acknowledged.latest_round_trip
             && let Some(least) = self.measured(round_trip, bursts)
         {

@@ -35,7 +35,7 @@
 //!     rate: None,
 //!     now: Instant::ZERO,
 //! });
-//! assert_eq!(congestion.window.window_bytes, 11 * 1448);
+//! assert_eq!(congestion.window().window_bytes, 11 * 1448);
 //! ```
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -17,7 +17,9 @@ pub(crate) struct NewReno {
 impl NewReno {
     // spec: RFC5681 3.1-10
     pub fn acknowledged(&mut self, window: &mut CongestionWindow, bytes: u32) {
-        let bytes = if window.in_slow_start() { window.slow_start(bytes) } else { bytes };
+        let grows = window.slow_start_bytes(bytes);
+        window.window_bytes += grows;
+        let bytes = bytes - grows;
         self.counted_bytes = self.counted_bytes.saturating_add(bytes);
         // A whole window acknowledged is a segment more (RFC 5681 §3.1, by bytes as RFC 3465 §2.1).
         if self.counted_bytes >= window.window_bytes {
@@ -27,11 +29,13 @@ impl NewReno {
     }
     pub fn lost(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) {
         self.counted_bytes = 0;
-        window.lower_threshold(in_flight_bytes, LOSS_LEAVES_PERCENT);
+        window.threshold_bytes = window.threshold_of(in_flight_bytes, LOSS_LEAVES_PERCENT).0;
     }
     /// A mark. True when the window is to be less than two segments.
     pub fn marked(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) -> bool {
         self.counted_bytes = 0;
-        window.lower_threshold(in_flight_bytes, MARK_LEAVES_PERCENT)
+        let (threshold_bytes, is_less) = window.threshold_of(in_flight_bytes, MARK_LEAVES_PERCENT);
+        window.threshold_bytes = threshold_bytes;
+        is_less
     }
 }

@@ -42,29 +42,27 @@ impl CongestionWindow {
     pub fn segments(&self) -> u32 {
         self.window_bytes / self.segment_bytes.max(1)
     }
-    /// Slow start by `bytes` acknowledged, up to the threshold; what is left of them is for congestion avoidance.
+    /// Of `bytes` acknowledged, those by which slow start grows the window, up to the threshold; the others are for congestion
+    /// avoidance.
     // Receivers acknowledge many segments at once, and the pacer spreads what they free: all bytes count
     // (RFC 9406 §4.2, L unlimited).
     // spec: RFC5681 3.1-8a
-    pub(crate) fn slow_start(&mut self, bytes: u32) -> u32 {
-        let grows = bytes.min(self.threshold_bytes.saturating_sub(self.window_bytes));
-        self.window_bytes += grows;
-        bytes - grows
+    pub(crate) fn slow_start_bytes(&self, bytes: u32) -> u32 {
+        bytes.min(self.threshold_bytes.saturating_sub(self.window_bytes))
     }
-    /// Keeps a window that somebody's own algorithm set between one segment and the largest that there is.
-    pub(crate) fn keep_open(&mut self) {
-        self.window_bytes = self.window_bytes.clamp(self.segment_bytes, MOST_BYTES);
+    /// The window that somebody's own algorithm set, kept between one segment and the largest that there is.
+    pub(crate) fn open_bytes(&self) -> u32 {
+        self.window_bytes.clamp(self.segment_bytes, MOST_BYTES)
     }
-    /// RFC 7661 §4.4.3: a window that is given up for idleness leaves three quarters of itself as the threshold.
-    pub(crate) fn keep_three_quarters(&mut self) {
-        self.threshold_bytes = self.threshold_bytes.max(self.window_bytes / 4 * 3);
+    /// RFC 7661 §4.4.3: the threshold of a window that is given up for idleness, three quarters of itself at least.
+    pub(crate) fn threshold_kept_bytes(&self) -> u32 {
+        self.threshold_bytes.max(self.window_bytes / 4 * 3)
     }
-    /// Sets the threshold to `percent` of `bytes`, at least two segments; true when it would have been less.
+    /// The threshold after a loss, `percent` of `bytes`, at least two segments; and whether it would have been less.
     // spec: RFC5681 3.1-7
-    pub(crate) fn lower_threshold(&mut self, bytes: u32, percent: u32) -> bool {
+    pub(crate) fn threshold_of(&self, bytes: u32, percent: u32) -> (u32, bool) {
         let left = (u64::from(bytes) * u64::from(percent) / 100) as u32;
-        self.threshold_bytes = left.max(self.least_bytes());
-        left < self.least_bytes()
+        (left.max(self.least_bytes()), left < self.least_bytes())
     }
 }
 

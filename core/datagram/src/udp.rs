@@ -239,9 +239,8 @@ impl UdpSocket {
             Sum::of(bytes),
             &mut header,
         );
-        let mut payload = Slices::one(&header);
-        payload.push(bytes);
-        ip.send_datagram(&next.path, &how, payload, env, device)?;
+        let payload = Slices::one(&header);
+        ip.send_datagram(&next.path, &how, payload.with(bytes).unwrap_or(payload), env, device)?;
         Ok(Departure::ONE)
     }
     /// Is done with the first datagram, which has left or failed with `error`. Whether there is news for the application.

@@ -125,7 +125,7 @@ pub(crate) fn send(
         let of_this = if offset == 0 { options } else { later.as_ref() };
         let written = write_header(path, how, of_this, identification, bytes, Some(place), &mut header);
         let Some(header) = header.get(..written).filter(|h| !h.is_empty()) else { break };
-        match output.packet(header, cut(payload, offset, bytes)) {
+        match output.packet(header, payload.part(offset, bytes)) {
             Ok(()) => count += 1,
             Err(Full) if count == 0 => return Err(SendDatagramError::Full),
             Err(Full) => break,
@@ -133,20 +133,6 @@ pub(crate) fn send(
         offset += bytes;
     }
     Ok(count)
-}
-
-/// `bytes` of `payload` from `offset` on.
-fn cut<'a>(payload: &Slices<'a>, offset: usize, bytes: usize) -> Slices<'a> {
-    let mut part = Slices::EMPTY;
-    let (mut skip, mut left) = (offset, bytes);
-    for piece in payload.iter() {
-        let from = skip.min(piece.len());
-        let to = (from + left).min(piece.len());
-        skip -= from;
-        left -= to - from;
-        part.push(piece.get(from..to).unwrap_or(&[]));
-    }
-    part
 }
 
 #[cfg(test)]
@@ -187,7 +173,7 @@ mod tests {
         let data: Vec<u8> = (0..4000u32).map(|i| i as u8).collect();
         let mut pieces = Slices::EMPTY;
         for piece in data.chunks(1100) {
-            assert!(pieces.push(piece));
+            pieces = pieces.with(piece).unwrap();
         }
         let mut taken = Taken { packets: Vec::new(), room: 99 };
         let path = path("10.0.0.1", "10.0.0.2", 1500);

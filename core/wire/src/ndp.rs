@@ -103,13 +103,14 @@ impl<'a> NdpOptions<'a> {
             let kind = r.u8().ok_or(Malformed::Truncated)?;
             let units = usize::from(r.u8().ok_or(Malformed::Truncated)?);
             let length = (8 * units).checked_sub(2).ok_or(Malformed::Length)?;
-            options.parse_one(kind, Reader::new(r.bytes(length).ok_or(Malformed::Truncated)?));
+            let body = Reader::new(r.bytes(length).ok_or(Malformed::Truncated)?);
+            options = options.with(kind, body).unwrap_or(options);
         }
         Ok(options)
     }
 
-    /// Reads one option; `None` when it is not as long as its kind needs.
-    fn parse_one(&mut self, kind: u8, mut r: Reader<'a>) -> Option<()> {
+    /// The same with one more option; `None` when that is not as long as its kind needs.
+    fn with(mut self, kind: u8, mut r: Reader<'a>) -> Option<Self> {
         match kind {
             OPTION_SOURCE_LINK_LAYER if r.rest().len() == 6 => self.source_link_layer = r.hardware(),
             OPTION_TARGET_LINK_LAYER if r.rest().len() == 6 => self.target_link_layer = r.hardware(),
@@ -147,7 +148,7 @@ impl<'a> NdpOptions<'a> {
             }
             _ => {}
         }
-        Some(())
+        Some(self)
     }
 
     /// Bytes that the options take: a multiple of 8.

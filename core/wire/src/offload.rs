@@ -168,7 +168,7 @@ impl<'a> Segmenter<'a> {
     #[inline(always)]
     pub fn frame(&mut self, index: usize, sum: Option<u16>) -> Frame<'_> {
         let mut frame = self.without_header(index, Offload::None);
-        frame.payload.set_sum(sum);
+        frame.payload = frame.payload.with_sum(sum);
         let sum = sum_of(&frame.payload);
         match self.repeated_sum {
             Some(known) if index > 1 && index + 1 < self.count => self.repeat(index, known, sum),
@@ -462,7 +462,7 @@ mod tests {
         let transport_offset = (front + if v4 { 20 } else { 40 }) as u16;
         let mut payload = Slices::EMPTY;
         for piece in bytes.chunks(bytes.len() / 3 + 1) {
-            payload.push(piece);
+            payload = payload.with(piece).unwrap();
         }
         let offload = Offload::Segment { of, segment_bytes, transport_offset };
         let mut segmenter = Segmenter::new(&Frame { header: &header, payload, offload }, front).unwrap();

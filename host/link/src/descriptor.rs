@@ -73,13 +73,13 @@ impl Device for Descriptor {
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
         let length = frame.len();
         if length > self.mtu_bytes || offload::complete(frame, &mut self.whole).is_none() {
-            self.statistics.discard(Discard::TooLong);
+            self.statistics = self.statistics.with_discarded(Discard::TooLong);
             return Ok(());
         }
         match rustix::io::write(&self.descriptor, &self.whole[..length]) {
             Ok(_) => {
                 self.blocked = false;
-                self.statistics.transmitted(length);
+                self.statistics = self.statistics.with_transmitted(length);
                 Ok(())
             }
             Err(Errno::AGAIN | Errno::NOBUFS) => {
@@ -88,7 +88,7 @@ impl Device for Descriptor {
                 Err(Full)
             }
             Err(_) => {
-                self.statistics.discard(Discard::System);
+                self.statistics = self.statistics.with_discarded(Discard::System);
                 Ok(())
             }
         }
@@ -106,14 +106,14 @@ impl Driver for Descriptor {
                     break;
                 }
                 Ok(Some(packet)) => {
-                    self.statistics.received(packet.len());
+                    self.statistics = self.statistics.with_received(packet.len());
                     received += 1;
                     if let Err(packet) = batch.push(packet) {
                         pool.give(packet);
                     }
                 }
                 Ok(None) => {
-                    self.statistics.discard(Discard::NoMemory);
+                    self.statistics = self.statistics.with_discarded(Discard::NoMemory);
                     lost += 1;
                 }
                 Err(Errno::AGAIN | Errno::INTR | Errno::IO) => break,

@@ -33,8 +33,8 @@ impl Rates {
         let Rates { loss, delay, corrupt, duplicate, reorder, seed: _ } = *self;
         loss > 0.0 || delay > Duration::ZERO || corrupt > 0.0 || duplicate > 0.0 || reorder > 0.0
     }
-    /// Sets the rate called `key`; the error describes the allowed values.
-    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
+    /// With another rate called `key`; the error describes the allowed values.
+    pub(crate) fn with(mut self, key: &str, value: &str) -> Result<Rates, &'static str> {
         match key {
             "loss" => self.loss = share(value)?,
             "corrupt" => self.corrupt = share(value)?,
@@ -43,7 +43,7 @@ impl Rates {
             "delay" => self.delay = delay(value)?,
             _ => self.seed = value.parse().map_err(|_| "a whole number")?,
         }
-        Ok(())
+        Ok(self)
     }
 }
 

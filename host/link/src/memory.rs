@@ -148,7 +148,7 @@ impl Memory {
             () if length > self.mtu_bytes + self.format.header_bytes() => Discard::TooLong,
             () => return false,
         };
-        self.statistics.discard(why);
+        self.statistics = self.statistics.with_discarded(why);
         true
     }
     /// A frame of `length` bytes waits for the other end.
@@ -156,7 +156,7 @@ impl Memory {
         if was_empty {
             ring(&self.peer_bell);
         }
-        self.statistics.transmitted(length);
+        self.statistics = self.statistics.with_transmitted(length);
     }
 }
 
@@ -171,7 +171,7 @@ impl Device for Memory {
         let Some(mut packet) = packet else {
             if lane.waiting.is_empty() {
                 // A frame this long would never fit.
-                self.statistics.discard(Discard::TooLong);
+                self.statistics = self.statistics.with_discarded(Discard::TooLong);
                 return Ok(());
             }
             lane.sender_waits = true;
@@ -184,7 +184,7 @@ impl Device for Memory {
         });
         if written != Some(length) {
             lane.pool.give(packet);
-            self.statistics.discard(Discard::Framing);
+            self.statistics = self.statistics.with_discarded(Discard::Framing);
             return Ok(());
         }
         if self.trusted {
@@ -240,14 +240,14 @@ impl Driver for Memory {
             let Some(spare) = pool.take(packet.len()) else {
                 lane.pool.give(packet);
                 lane.waiting.drain(..pieces);
-                self.statistics.discard(Discard::NoMemory);
+                self.statistics = self.statistics.with_discarded(Discard::NoMemory);
                 continue;
             };
             lane.pool.give(spare);
             // There is room for all of it. Pieces are in their sender's memory, and no pool's.
             let frame = core::iter::once(packet).chain(lane.waiting.drain(..pieces));
             frame.for_each(|packet| drop(batch.push(packet)));
-            self.statistics.received(length);
+            self.statistics = self.statistics.with_received(length);
             count += 1;
         }
         let wake_sender = core::mem::take(&mut lane.sender_waits);

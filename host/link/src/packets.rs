@@ -173,7 +173,7 @@ impl Packets {
             length => (length > shared.config.mtu_bytes).then_some(Discard::TooLong),
         };
         if let Some(why) = why {
-            state.discarded.discard(why);
+            state.discarded = state.discarded.with_discarded(why);
             return Poll::Ready(Ok(()));
         }
         let was_empty = state.inward.packets.is_empty();
@@ -304,7 +304,7 @@ impl Device for PacketDriver {
             () => None,
         };
         if let Some(why) = why {
-            self.statistics.discard(why);
+            self.statistics = self.statistics.with_discarded(why);
             return Ok(());
         }
         if !state.outward.has_room(&self.shared.config) {
@@ -314,14 +314,14 @@ impl Device for PacketDriver {
         }
         let mut packet = vec![0; length];
         if offload::complete(frame, &mut packet).is_none() {
-            self.statistics.discard(Discard::Framing);
+            self.statistics = self.statistics.with_discarded(Discard::Framing);
             return Ok(());
         }
         state.outward.push(packet);
         let woken = std::mem::take(&mut state.receivers);
         drop(state);
         woken.into_iter().for_each(Waker::wake);
-        self.statistics.transmitted(length);
+        self.statistics = self.statistics.with_transmitted(length);
         Ok(())
     }
 }
@@ -335,11 +335,11 @@ impl Driver for PacketDriver {
         while batch.has_room() {
             let Some(bytes) = state.inward.pop() else { break };
             let Some(mut packet) = pool.take(bytes.len()) else {
-                state.discarded.discard(Discard::NoMemory);
+                state.discarded = state.discarded.with_discarded(Discard::NoMemory);
                 continue;
             };
             packet.append(&bytes);
-            self.statistics.received(bytes.len());
+            self.statistics = self.statistics.with_received(bytes.len());
             count += 1;
             if let Err(packet) = batch.push(packet) {
                 pool.give(packet);

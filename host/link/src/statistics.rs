@@ -75,18 +75,22 @@ impl Statistics {
     pub fn discarded_in_all(&self) -> u64 {
         self.discarded.iter().sum()
     }
-    pub(crate) fn discard(&mut self, why: Discard) {
-        if let Some(count) = self.discarded.get_mut(why as usize) {
-            *count += 1;
-        }
+    /// With one frame more that was discarded for `why`.
+    pub(crate) fn with_discarded(mut self, why: Discard) -> Statistics {
+        self.discarded[why as usize] += 1;
+        self
     }
-    pub(crate) fn received(&mut self, bytes: usize) {
+    /// With one frame more that was handed up.
+    pub(crate) fn with_received(mut self, bytes: usize) -> Statistics {
         self.received_frames += 1;
         self.received_bytes += bytes as u64;
+        self
     }
-    pub(crate) fn transmitted(&mut self, bytes: usize) {
+    /// With one frame more that was taken for transmission.
+    pub(crate) fn with_transmitted(mut self, bytes: usize) -> Statistics {
         self.transmitted_frames += 1;
         self.transmitted_bytes += bytes as u64;
+        self
     }
 }
 
@@ -98,7 +102,7 @@ mod tests {
     fn every_reason_has_its_own_counter() {
         let mut statistics = Statistics::default();
         for why in Discard::ALL {
-            statistics.discard(why);
+            statistics = statistics.with_discarded(why);
             assert_eq!(statistics.discarded(why), 1, "{}", why.text());
         }
         assert_eq!(statistics.discarded, [1; Discard::ALL.len()]);

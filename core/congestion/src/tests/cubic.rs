@@ -172,9 +172,9 @@ fn an_undo_that_comes_late_leaves_what_was_learned_since() {
     // RFC 9438 §4.9.2: the window is past the old one already.
     let (mut sender, windows) = after_loss(50, 200);
     assert!(*windows.last().unwrap() > 60);
-    let before = sender.congestion.window;
+    let before = *sender.congestion.window();
     assert!(sender.congestion.undo(sender.now));
-    assert_eq!(sender.congestion.window, before, "the threshold, too");
+    assert_eq!(*sender.congestion.window(), before, "the threshold, too");
     let before = sender.window();
     sender.round(ROUND_TRIP);
     assert!(sender.window() > before && sender.window() < before + before / 2);
@@ -188,7 +188,7 @@ fn where_slow_start_ends_without_a_loss_the_curve_begins_at_its_plateau() {
         sender.round(Duration::from_millis(80));
     }
     // The round trip grows: HyStart++ ends slow start.
-    while sender.congestion.window.in_slow_start() {
+    while sender.congestion.window().in_slow_start() {
         sender.round(ROUND_TRIP);
     }
     let start = sender.window();

@@ -66,19 +66,19 @@ fn after_a_time_out_the_window_grows_by_one_for_twenty() {
 #[test]
 fn a_train_of_acknowledgments_that_fills_half_the_round_trip_ends_slow_start() {
     let mut sender = Sender::avoiding(&CongestionChoice::CubicInSegments, 40);
-    sender.congestion.window.threshold_bytes = 1 << 30;
+    sender.congestion.window_mut().threshold_bytes = 1 << 30;
     sender.fill();
     // The first begins the round; each millisecond another, all with the same round trip.
     for _ in 0..19 {
         sender.acknowledge(SEGMENT, Duration::from_millis(40));
         sender.now += Duration::from_millis(1);
     }
-    assert!(sender.congestion.window.is_unexplored());
+    assert!(sender.congestion.window().is_unexplored());
     for _ in 0..4 {
         sender.acknowledge(SEGMENT, Duration::from_millis(40));
         sender.now += Duration::from_millis(1);
     }
-    assert!(!sender.congestion.window.is_unexplored(), "{:?}", sender.congestion);
+    assert!(!sender.congestion.window().is_unexplored(), "{:?}", sender.congestion);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn overshoot(choice: &CongestionChoice, spaced: bool) -> u32 {
     // acknowledged.
     let mut free_at = sender.now;
     let mut path: std::collections::VecDeque<(Instant, Instant)> = Default::default();
-    while sender.congestion.window.in_slow_start() && sender.window() < 5_000_000 {
+    while sender.congestion.window().in_slow_start() && sender.window() < 5_000_000 {
         sender.fill();
         while path.len() < (sender.in_flight() / SEGMENT) as usize {
             free_at = free_at.max(sender.now) + SPACING;
@@ -65,7 +65,7 @@ fn a_longer_round_trip_slows_the_growth_to_a_quarter_and_five_rounds_end_it() {
     let mut last = sender.window();
     // The round in which it began counts as one of the five.
     for _ in 0..4 {
-        assert!(sender.congestion.window.in_slow_start());
+        assert!(sender.congestion.window().in_slow_start());
         rounds(&mut sender, 1, 90);
         assert!(sender.window() > last && sender.window() <= last + last / 4);
         last = sender.window();
@@ -115,7 +115,7 @@ fn a_false_alarm_lets_slow_start_go_on() {
     assert!(resumed > slowed + slowed / 2, "{slowed} to {resumed}");
     rounds(&mut sender, 1, 50);
     assert_eq!(sender.window(), 2 * resumed);
-    assert!(sender.congestion.window.is_unexplored());
+    assert!(sender.congestion.window().is_unexplored());
 }
 
 #[test]

@@ -39,15 +39,15 @@ impl Sender {
     /// One that has left slow start with so many segments, its threshold there.
     fn avoiding(choice: &CongestionChoice, segments: u32) -> Self {
         let mut sender = Sender::opened(choice);
-        sender.congestion.window.window_bytes = segments * SEGMENT;
-        sender.congestion.window.threshold_bytes = segments * SEGMENT;
+        sender.congestion.window_mut().window_bytes = segments * SEGMENT;
+        sender.congestion.window_mut().threshold_bytes = segments * SEGMENT;
         sender
     }
     fn window(&self) -> u32 {
-        self.congestion.window.window_bytes
+        self.congestion.window().window_bytes
     }
     fn threshold(&self) -> u32 {
-        self.congestion.window.threshold_bytes
+        self.congestion.window().threshold_bytes
     }
     fn in_flight(&self) -> u32 {
         (self.sent_bytes - self.acknowledged_bytes) as u32
@@ -128,11 +128,11 @@ fn another_algorithm_and_idleness_keep_window_and_threshold() {
     sender.fill();
     sender.lose();
     sender.round(Duration::from_millis(50));
-    let before = sender.congestion.window;
+    let before = *sender.congestion.window();
     sender.congestion.tidy();
     assert!(format!("{:?}", sender.congestion).contains("CubicNew"));
     sender.congestion.choose(&CongestionChoice::NewReno);
-    assert_eq!((sender.congestion.window, sender.congestion.name()), (before, "newreno"));
+    assert_eq!((*sender.congestion.window(), sender.congestion.name()), (before, "newreno"));
     sender.round(Duration::from_millis(50));
     sender.round(Duration::from_millis(50));
     let grown = sender.window() - before.window_bytes;

@@ -86,15 +86,15 @@ fn the_pace_is_twice_the_window_a_round_trip_in_slow_start_and_a_fifth_more_afte
     let round_trip = Duration::from_millis(10);
     // As much as a first window together.
     assert_eq!(congestion.pace(&gains, 0, round_trip), Pace { bytes_per_s: 2_000_000, burst_segments: 10 });
-    congestion.window.threshold_bytes = 20_000;
+    congestion.window_mut().threshold_bytes = 20_000;
     assert_eq!(congestion.pace(&gains, 0, round_trip), Pace::of(1_200_000));
     assert_eq!(congestion.pace(&gains, 20_000, round_trip).bytes_per_s, 2_400_000);
     let knob = PacingGains { slow_start_percent: 300, avoidance_percent: 100 };
     assert_eq!(congestion.pace(&knob, 0, round_trip).bytes_per_s, 1_000_000);
     // The extremes stay within 64 bits.
-    congestion.window.window_bytes = 1 << 30;
+    congestion.window_mut().window_bytes = 1 << 30;
     assert!(congestion.pace(&gains, 0, Duration::ZERO).bytes_per_s > SECOND);
-    congestion.window.window_bytes = 1;
+    congestion.window_mut().window_bytes = 1;
     assert_eq!(congestion.pace(&gains, 0, Duration::MAX).bytes_per_s, 1);
 }
 

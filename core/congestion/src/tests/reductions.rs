@@ -36,7 +36,7 @@ fn slow_start_doubles_and_avoidance_adds_one_segment_a_round_trip() {
 fn slow_start_ends_at_the_threshold_and_what_is_left_counts_for_avoidance() {
     for choice in &BOTH {
         let mut sender = Sender::opened(choice);
-        sender.congestion.window.threshold_bytes = 12_000;
+        sender.congestion.window_mut().threshold_bytes = 12_000;
         sender.fill();
         sender.acknowledge(10_000, ROUND_TRIP);
         assert_eq!(sender.window(), 12_000, "{choice:?}");
@@ -54,7 +54,7 @@ fn a_window_that_is_not_in_use_does_not_grow() {
         sender.send(6);
         sender.acknowledge(6000, ROUND_TRIP);
         assert_eq!(sender.window(), 16_000, "{choice:?}: doubling needs more than half");
-        sender.congestion.window.threshold_bytes = 16_000;
+        sender.congestion.window_mut().threshold_bytes = 16_000;
         for _ in 0..50 {
             sender.send(15);
             sender.acknowledge(15_000, ROUND_TRIP);
@@ -73,7 +73,7 @@ fn nothing_grows_while_fast_recovery_moves_the_window() {
         let mut sender = Sender::avoiding(choice, 20);
         sender.fill();
         sender.congestion.lost(20_000, sender.now);
-        let before = sender.congestion.window;
+        let before = *sender.congestion.window();
         sender.congestion.acknowledged(&Acknowledged {
             bytes: 10_000,
             acknowledged_bytes: 10_000,
@@ -86,7 +86,7 @@ fn nothing_grows_while_fast_recovery_moves_the_window() {
             rate: None,
             now: sender.now,
         });
-        assert_eq!(sender.congestion.window, before, "{choice:?}");
+        assert_eq!(*sender.congestion.window(), before, "{choice:?}");
     }
 }
 
@@ -145,16 +145,16 @@ fn a_time_out_leaves_one_segment_and_a_second_keeps_the_threshold() {
 fn an_undone_reduction_leaves_no_trace() {
     for choice in &[CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::avoiding(choice, 100);
-        let before = sender.congestion.window;
+        let before = *sender.congestion.window();
         sender.congestion.lost(100_000, sender.now);
         sender.congestion.recovered(sender.now);
         assert!(sender.congestion.undo(sender.now));
-        assert_eq!(sender.congestion.window, before, "{choice:?}");
+        assert_eq!(*sender.congestion.window(), before, "{choice:?}");
         assert!(!sender.congestion.undo(sender.now), "{choice:?}: once");
         sender.congestion.timed_out(100_000, false, sender.now);
         sender.congestion.timed_out(1000, true, sender.now);
         assert!(sender.congestion.undo(sender.now));
-        assert_eq!(sender.congestion.window, before, "{choice:?}");
+        assert_eq!(*sender.congestion.window(), before, "{choice:?}");
     }
 }
 
@@ -173,7 +173,7 @@ fn an_undone_first_loss_brings_slow_start_back() {
 fn idleness_brings_the_window_back_to_the_initial_one() {
     for choice in &BOTH {
         let mut sender = Sender::avoiding(choice, 500);
-        sender.congestion.window.threshold_bytes = 100_000;
+        sender.congestion.window_mut().threshold_bytes = 100_000;
         sender.congestion.restart(10, Duration::from_secs(1), Duration::from_millis(300));
         // RFC 5681 §4.1, RFC 7661 §4.4.3
         assert_eq!((sender.window(), sender.threshold()), (10_000, 375_000), "{choice:?}");
@@ -241,7 +241,7 @@ fn restart_after(choice: &CongestionChoice, acknowledged: u32, undone: bool) -> 
         sender.congestion.recovered(sender.now);
     }
     sender.acknowledge(sender.in_flight(), ROUND_TRIP);
-    sender.congestion.window.window_bytes = 50_000;
+    sender.congestion.window_mut().window_bytes = 50_000;
     sender.congestion.restart(10, Duration::from_secs(1), Duration::from_millis(300));
     sender.window()
 }
@@ -262,7 +262,7 @@ fn a_burst_that_did_harm_is_smaller_next_time() {
     sender.congestion.restart(10, idle, timeout);
     sender.fill();
     sender.congestion.timed_out(10_000, false, sender.now);
-    sender.congestion.window.window_bytes = 50_000;
+    sender.congestion.window_mut().window_bytes = 50_000;
     sender.congestion.restart(10, idle, timeout);
     assert_eq!(sender.window(), 4000);
 }

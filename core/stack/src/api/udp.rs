@@ -62,7 +62,7 @@ impl UdpSockets<'_> {
         self.send_with(socket, bytes, &SendDatagrams::between(from, to))
     }
     /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
-    /// [`MAX_GSO_DATAGRAMS`], 65,507 bytes in all, to where and from where [`UdpSockets::send_to`] would. They are queued
+    /// [`crate::MAX_GSO_DATAGRAMS`], 65,507 bytes in all, to where and from where [`UdpSockets::send_to`] would. They are queued
     /// together and leave with the next [`crate::Stack::transmit`], as one frame where the device cuts it. None of them is ever
     /// fragmented, here or on the way (RFC 8085 §3.2): each must fit the path, or the error is
     /// [`DatagramError::TooLong`].

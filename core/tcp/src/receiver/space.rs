@@ -60,7 +60,7 @@ impl ReceiveSpace {
     }
     /// Each number of the peer's on the wire is `by` higher from now on.
     pub fn renumber(&mut self, by: u32) {
-        self.initial += by;
+        self.initial = self.initial + by;
     }
     /// `RCV.NXT`
     pub fn next(&self) -> Offset {

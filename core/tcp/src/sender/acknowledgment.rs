@@ -172,7 +172,7 @@ impl Sender {
         if sack.is_some() || self.recovery.state != RecoveryState::Open {
             sample.echo_at_most = sample.echo.and_then(|echo| common.echo_left_by(echo, now));
         }
-        let segment_bytes = self.congestion.window.segment_bytes.max(1);
+        let segment_bytes = self.congestion.window().segment_bytes.max(1);
         let Some(buffers) = &mut self.buffers else { return };
         sample.sacked_before = buffers.flight.highest_sacked();
         if let Some(sack) = sack {

@@ -85,7 +85,7 @@ impl Sender {
     #[inline]
     pub fn send_buffer_bytes(&self, common: &Common) -> usize {
         let limit = common.config().send_buffer_limit_bytes;
-        let wanted = 2 * self.congestion.window.window_bytes as usize;
+        let wanted = 2 * self.congestion.window().window_bytes as usize;
         wanted.max(common.config().send_buffer_initial_bytes).min(limit)
     }
     /// Bytes queued and never sent.

@@ -130,7 +130,7 @@ impl Sender {
             return leaving.clone();
         }
         let segment = full_bytes.max(1);
-        let window = self.congestion.window.window_bytes;
+        let window = self.congestion.window().window_bytes;
         let room = (window.saturating_sub(self.in_flight_bytes()) / segment).max(1) * segment;
         start..buffers.flight.lost_of_burst(start, room).unwrap_or(end).max(end)
     }
@@ -146,7 +146,7 @@ impl Sender {
     /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
     /// their way.
     fn burst_room(&self, common: &Common, segment: u32) -> u32 {
-        let window = self.congestion.window.window_bytes;
+        let window = self.congestion.window().window_bytes;
         let room = window.saturating_sub(self.in_flight_bytes()) / segment;
         room.min(window / segment / 2).clamp(1, self.burst_segments(common, segment))
     }
@@ -162,7 +162,7 @@ impl Sender {
     /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
     fn rate_bytes_per_second(&self, common: &Common, segment: u32) -> u64 {
         let Some(smoothed) = common.round_trip().smoothed() else { return u64::MAX };
-        let window = self.congestion.window;
+        let window = *self.congestion.window();
         let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
         let bytes = u64::from(window.window_bytes.max(self.in_flight_bytes()).max(segment));
         bytes.saturating_mul(percent) / 100 * 1_000_000 / smoothed.as_micros().max(1)

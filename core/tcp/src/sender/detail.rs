@@ -42,7 +42,7 @@ impl Sender {
     }
     pub fn congestion_detail(&self) -> Value {
         let (congestion, buffers) = (&self.congestion, self.buffers.as_deref());
-        let window = &congestion.window;
+        let window = congestion.window();
         let rate = buffers.and_then(|buffers| buffers.rate);
         json!({
             "algorithm": congestion.name(),

@@ -34,7 +34,7 @@ impl Sender {
         }
         common.set_path_mss(path_mtu_mss.max(LEAST_MSS));
         if common.opens() {
-            self.congestion.window.segment_bytes = self.effective_mss(common);
+            self.congestion.set_segment_bytes(self.effective_mss(common));
             return;
         }
         self.congestion.resize(self.effective_mss(common));
@@ -184,7 +184,7 @@ impl Sender {
         let scale = syn.options.window_scale.filter(|_| common.has(ConnectionFlags::SCALING));
         self.scale = scale.unwrap_or(0).min(MAX_SCALE);
         self.space.begin_window(u32::from(syn.window));
-        self.congestion.window.segment_bytes = self.effective_mss(common);
+        self.congestion.set_segment_bytes(self.effective_mss(common));
     }
     /// The window of the segment that acknowledges our SYN, in SYN-RECEIVED.
     pub fn take_first_window(&mut self, arrival: &Arrival<'_>) {

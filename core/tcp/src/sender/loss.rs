@@ -194,13 +194,13 @@ impl Sender {
     fn enter(&mut self, common: &Common, state: RecoveryState) {
         (self.recovery.state, self.recovery.recover) = (state, self.space.next());
         if !common.config().proportional_rate_reduction {
-            self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
+            self.congestion.set_window_bytes(self.congestion.window().threshold_bytes);
         }
     }
     /// FlightSize, from which a reduction is computed: outstanding data without limited transmit's (RFC 5681 §3.2).
     // spec: RFC5681 3.2-7
     fn flight_size(&self, outstanding_bytes: u32) -> u32 {
-        outstanding_bytes.min(self.congestion.window.window_bytes)
+        outstanding_bytes.min(self.congestion.window().window_bytes)
     }
     fn begin_reduction(&mut self, common: &Common, sample: &AckSample) {
         self.tell_of_reduction(common);
@@ -216,7 +216,7 @@ impl Sender {
             return;
         }
         self.history_mut().congestion_marks += 1;
-        let at_its_least = self.congestion.window.window_bytes <= self.segment_bytes();
+        let at_its_least = self.congestion.window().window_bytes <= self.segment_bytes();
         // A connection whose queues were freed has been idle for longer than it would wait.
         if at_its_least && self.buffers.is_some() {
             // spec: RFC9438 4.6-5
@@ -332,13 +332,13 @@ impl Sender {
             sample.bytes.saturating_sub(sample.counted_bytes) + if sample.is_duplicate { segment } else { 0 }
         };
         if self.recovery.reduces() && common.config().proportional_rate_reduction {
-            let threshold = self.congestion.window.threshold_bytes;
+            let threshold = self.congestion.window().threshold_bytes;
             let good = sample.advanced_bytes > 0 && !newly_lost;
             if (delivered > 0 || newly_lost)
                 && let Some(buffers) = &mut self.buffers
             {
-                self.congestion.window.window_bytes =
-                    buffers.reduction.window(delivered, in_flight, threshold, segment, good);
+                let bytes = buffers.reduction.window(delivered, in_flight, threshold, segment, good);
+                self.congestion.set_window_bytes(bytes);
             }
         }
         let reduced = matches!(state, RecoveryState::Recovery | RecoveryState::WindowReduction);
@@ -396,7 +396,8 @@ impl Sender {
                 buffers.undo = UndoState::begin(unacknowledged, has_retransmissions);
             }
         }
-        self.congestion.window.window_bytes += self.in_flight_bytes();
+        let window_bytes = self.congestion.window().window_bytes + self.in_flight_bytes();
+        self.congestion.set_window_bytes(window_bytes);
         self.flags.remove(SenderFlags::TAIL_PROBE);
         self.recovery.duplicates = 0;
         // RFC 5682 §3.2: not if more of the data in flight was retransmitted before.
@@ -423,8 +424,8 @@ impl Sender {
         env.emit(Mask::RECOVERY, || {
             Event::WindowChanged(WindowChanged {
                 socket,
-                congestion_window_bytes: sender.congestion.window.window_bytes,
-                slow_start_threshold_bytes: sender.congestion.window.threshold_bytes,
+                congestion_window_bytes: sender.congestion.window().window_bytes,
+                slow_start_threshold_bytes: sender.congestion.window().threshold_bytes,
                 send_window_bytes: sender.space.window(),
                 smoothed_round_trip: smoothed,
             })

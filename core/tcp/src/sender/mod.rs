@@ -146,7 +146,7 @@ impl Sender {
     #[inline]
     pub fn new(config: &Config, initial: Sequence, path_mss: u16, stamp: u32, now: Instant) -> Self {
         let mut congestion = Congestion::new(&config.congestion);
-        congestion.window.segment_bytes = u32::from(path_mss);
+        congestion.set_segment_bytes(u32::from(path_mss));
         congestion.set_spaced(config.pacing);
         Sender {
             buffers: None,
@@ -291,7 +291,7 @@ impl Sender {
     }
     /// Payload of a full segment of ours.
     pub fn segment_bytes(&self) -> u32 {
-        self.congestion.window.segment_bytes
+        self.congestion.window().segment_bytes
     }
     /// Payload of a full segment with a SACK option of `sack_bytes`, which takes space from the data (RFC 9293 §3.7.1).
     #[inline]

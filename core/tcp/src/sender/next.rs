@@ -232,7 +232,7 @@ impl Sender {
                 return Err(SendCause::ClosedWindow);
             }
             let is_blamed = common.policy().congestion_window_is_blamed_first
-                && self.congestion.window.window_bytes <= self.in_flight_bytes();
+                && self.congestion.window().window_bytes <= self.in_flight_bytes();
             let cause = if is_blamed { SendCause::CongestionWindow } else { SendCause::ReceiverWindow };
             return Err(self.recovery_cause_or(cause));
         }
@@ -334,7 +334,7 @@ impl Sender {
             length = length.min(room);
         }
         let in_flight = self.in_flight_bytes();
-        let fits = in_flight + length <= self.congestion.window.window_bytes;
+        let fits = in_flight + length <= self.congestion.window().window_bytes;
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
@@ -375,7 +375,7 @@ impl Sender {
         let in_flight = self.in_flight_bytes();
         let records = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
         let excess_of_records = records.saturating_sub(self.space.outstanding_bytes());
-        let room = self.congestion.window.window_bytes.saturating_sub(in_flight + excess_of_records);
+        let room = self.congestion.window().window_bytes.saturating_sub(in_flight + excess_of_records);
         room < length && in_flight > 0
     }
     /// Whether a segment that is not full may go.

@@ -99,7 +99,7 @@ impl Sender {
         now: Instant,
     ) -> (u32, bool) {
         let unsent = self.stream_end().since(data.start);
-        let window = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
+        let window = self.congestion.window().window_bytes.saturating_sub(self.in_flight_bytes());
         let mut room = self.space.edge().since(data.start).min(window);
         if let Some(buffers) = &self.buffers {
             if let Some(end) = buffers.record_end_after(data.start) {

@@ -105,7 +105,7 @@ impl Sender {
         }
         let size = self.search()?.candidate().filter(|&size| size <= common.largest_mss())?;
         let payload = u32::from(size).saturating_sub(u32::from(common.options_bytes()));
-        let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
+        let room = self.congestion.window().window_bytes.saturating_sub(self.in_flight_bytes());
         let enough = payload + 3 * full_bytes;
         (payload > full_bytes && unsent.min(usable) >= enough && room >= payload).then_some(payload)
     }

@@ -35,7 +35,7 @@ impl SendSpace {
     }
     /// Each number of ours on the wire is `by` higher from now on.
     pub fn renumber(&mut self, by: u32) {
-        self.initial += by;
+        self.initial = self.initial + by;
     }
     /// `SND.WND`, in bytes.
     pub fn window(&self) -> u32 {

@@ -12,7 +12,7 @@ const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
 impl Sender {
     /// Writes the sender's figures into `info`.
     pub fn tell(&self, common: &Common, info: &mut Info) {
-        let (space, history, window) = (&self.space, self.history(), &self.congestion.window);
+        let (space, history, window) = (&self.space, self.history(), self.congestion.window());
         info.send_unacknowledged = space.sequence(space.unacknowledged());
         info.send_next = space.sequence(space.next());
         info.send_window_bytes = space.window();
@@ -92,7 +92,7 @@ impl<'a> SendView<'a> {
             not_sent_bytes: self.not_sent_bytes() as usize,
             bursts_in_flight: self.sender.sums().bursts as usize,
             window_bytes: self.sender.space.window(),
-            congestion_window_bytes: self.sender.congestion.window.window_bytes,
+            congestion_window_bytes: self.sender.congestion.window().window_bytes,
             segment_bytes: self.sender.segment_bytes() as u16,
             peer_segment_bytes: self.common.peer_mss(),
             reordering_segments: self.sender.reordering_segments(self.common) as u16,

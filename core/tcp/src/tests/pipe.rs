@@ -71,8 +71,8 @@ impl Jumped {
     /// The header as this end knows it, of one from the wire.
     fn arriving(self, header: &Header) -> Header {
         let mut header = *header;
-        header.sequence += self.receive;
-        header.acknowledgment += self.send;
+        header.sequence = header.sequence + self.receive;
+        header.acknowledgment = header.acknowledgment + self.send;
         header.options.sack = moved(&header.options.sack, self.send);
         header
     }

@@ -34,6 +34,11 @@ const EXPERIMENT: u8 = 254;
 /// The experiment that fast open was before it had a kind of its own (RFC 7413 §4.1.1, appendix).
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
 
+/// Whether a fast-open option's bytes can be a cookie, or the wish for one (RFC 7413 §4.1.1).
+fn is_cookie(bytes: &[u8]) -> bool {
+    matches!(bytes.len(), 0 | MIN_COOKIE_BYTES..=MAX_COOKIE_BYTES) && bytes.len().is_multiple_of(2)
+}
+
 /// The timestamps, where `list` is nothing but these in their usual place (RFC 7323 appendix A).
 #[inline]
 pub(crate) fn timestamps_alone(list: &[u8]) -> Option<(u32, u32)> {
@@ -119,11 +124,10 @@ impl TcpOptions {
             options.timestamps = Some((value, u32::from_be_bytes([e, f, g, h])));
             return options;
         }
-        options.parse_list(list);
-        options
+        TcpOptions::parse_list(list)
     }
-    fn parse_list(&mut self, list: &[u8]) {
-        let mut r = Reader::new(list);
+    fn parse_list(list: &[u8]) -> Self {
+        let (mut options, mut r) = (TcpOptions::default(), Reader::new(list));
         while let Some(kind) = r.u8() {
             match kind {
                 END => break,
@@ -134,44 +138,39 @@ impl TcpOptions {
             // spec: RFC9293 MUST-7 (a length that is illegal ends the list)
             let Some(length) = r.u8().and_then(|length| usize::from(length).checked_sub(2)) else { break };
             let Some(body) = r.bytes(length) else { break };
-            self.parse_one(kind, body);
-        }
-    }
-
-    fn parse_one(&mut self, kind: u8, body: &[u8]) {
-        match (kind, body) {
-            (MSS, [a, b]) => self.mss = Some(u16::from_be_bytes([*a, *b])),
-            (WINDOW_SCALE, [shift]) => self.window_scale = Some(*shift),
-            (SACK_PERMITTED, []) => self.sack_permitted = true,
-            (TIMESTAMPS, [a, b, c, d, e, f, g, h]) => {
-                let value = u32::from_be_bytes([*a, *b, *c, *d]);
-                self.timestamps = Some((value, u32::from_be_bytes([*e, *f, *g, *h])));
-            }
-            (SACK, blocks) => {
-                let (blocks, odd_rest) = blocks.as_chunks::<8>();
-                if odd_rest.is_empty() && !blocks.is_empty() {
-                    self.sack = SackBlocks::new();
-                    for [a, b, c, d, e, f, g, h] in blocks {
-                        let start = Sequence(u32::from_be_bytes([*a, *b, *c, *d]));
-                        self.sack.push((start, Sequence(u32::from_be_bytes([*e, *f, *g, *h]))));
+            match (kind, body) {
+                (MSS, [a, b]) => options.mss = Some(u16::from_be_bytes([*a, *b])),
+                (WINDOW_SCALE, [shift]) => options.window_scale = Some(*shift),
+                (SACK_PERMITTED, []) => options.sack_permitted = true,
+                (TIMESTAMPS, [a, b, c, d, e, f, g, h]) => {
+                    let value = u32::from_be_bytes([*a, *b, *c, *d]);
+                    options.timestamps = Some((value, u32::from_be_bytes([*e, *f, *g, *h])));
+                }
+                (SACK, blocks) => {
+                    let (blocks, odd_rest) = blocks.as_chunks::<8>();
+                    if odd_rest.is_empty() && !blocks.is_empty() {
+                        options.sack = SackBlocks::new();
+                        for [a, b, c, d, e, f, g, h] in blocks {
+                            let start = Sequence(u32::from_be_bytes([*a, *b, *c, *d]));
+                            options.sack.push((start, Sequence(u32::from_be_bytes([*e, *f, *g, *h]))));
+                        }
                     }
                 }
+                (FAST_OPEN, cookie) if is_cookie(cookie) => {
+                    options.fast_open = FastOpenCookie::from_slice(cookie);
+                    options.fast_open_experimental = false;
+                }
+                (EXPERIMENT, [a, b, cookie @ ..])
+                    if [*a, *b] == FAST_OPEN_EXPERIMENT && is_cookie(cookie) =>
+                {
+                    options.fast_open = FastOpenCookie::from_slice(cookie);
+                    options.fast_open_experimental = true;
+                }
+                // spec: RFC9293 MUST-6 (options that are not understood are ignored)
+                _ => {}
             }
-            (FAST_OPEN, cookie) => self.parse_fast_open(cookie, false),
-            (EXPERIMENT, [a, b, cookie @ ..]) if [*a, *b] == FAST_OPEN_EXPERIMENT => {
-                self.parse_fast_open(cookie, true);
-            }
-            // spec: RFC9293 MUST-6 (options that are not understood are ignored)
-            _ => {}
         }
-    }
-
-    fn parse_fast_open(&mut self, cookie: &[u8], experimental: bool) {
-        let size_ok = matches!(cookie.len(), 0 | MIN_COOKIE_BYTES..=MAX_COOKIE_BYTES);
-        if size_ok && cookie.len().is_multiple_of(2) {
-            self.fast_open = FastOpenCookie::from_slice(cookie);
-            self.fast_open_experimental = experimental;
-        }
+        options
     }
 
     /// Whether there is nothing but, perhaps, timestamps.

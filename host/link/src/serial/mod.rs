@@ -209,7 +209,7 @@ impl Serial {
                 return count;
             };
             packet.append(bytes);
-            self.statistics.received(packet.len());
+            self.statistics = self.statistics.with_received(packet.len());
             self.framer.pop();
             if let Err(packet) = batch.push(packet) {
                 pool.give(packet);
@@ -231,7 +231,7 @@ impl Serial {
 impl Device for Serial {
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
         if frame.len() > self.config.mtu_bytes {
-            self.statistics.discard(Discard::TooLong);
+            self.statistics = self.statistics.with_discarded(Discard::TooLong);
             return Ok(());
         }
         if self.queue.len() >= QUEUE_PACKETS {
@@ -240,10 +240,10 @@ impl Device for Serial {
         }
         let mut packet = vec![0; frame.len()];
         if crate::offload::complete(frame, &mut packet).is_none() {
-            self.statistics.discard(Discard::Framing);
+            self.statistics = self.statistics.with_discarded(Discard::Framing);
             return Ok(());
         }
-        self.statistics.transmitted(packet.len());
+        self.statistics = self.statistics.with_transmitted(packet.len());
         self.queue.push_back(packet);
         self.pump();
         Ok(())

@@ -18,7 +18,7 @@ impl FromStr for Spec {
         let mut spec = head(parts.next().unwrap_or_default())?;
         for part in parts {
             let (key, value) = part.split_once('=').ok_or_else(|| SpecError::NotAPair(part.to_owned()))?;
-            spec.set(key.trim(), value.trim())?;
+            spec = spec.with(key.trim(), value.trim())?;
         }
         spec.check()?;
         Ok(spec)
@@ -99,7 +99,7 @@ impl Spec {
         }
         Ok(())
     }
-    fn set(&mut self, key: &str, value: &str) -> Result<(), SpecError> {
+    fn with(mut self, key: &str, value: &str) -> Result<Spec, SpecError> {
         if !KEYS.contains(&key) {
             return Err(SpecError::Key(key.to_owned()));
         }
@@ -191,11 +191,11 @@ impl Spec {
                 self.noise = crate::faults::share(value).map_err(wrong)?;
             }
             "loss" | "corrupt" | "duplicate" | "reorder" | "delay" | "seed" => {
-                self.faults.set(key, value).map_err(wrong)?;
+                self.faults = self.faults.with(key, value).map_err(wrong)?;
             }
             _ => return Err(SpecError::Key(key.to_owned())),
         }
-        Ok(())
+        Ok(self)
     }
 }
 

@@ -332,7 +332,7 @@ impl Device for Tunnel {
         let most =
             if large { self.longest_bytes() } else { self.config.mtu_bytes + self.format.header_bytes() };
         if length > most || (frame.offload != Offload::None && !self.config.offload) {
-            self.statistics.discard(Discard::TooLong);
+            self.statistics = self.statistics.with_discarded(Discard::TooLong);
             return Ok(());
         }
         if let Some(diversion) = &mut self.diversion {
@@ -341,7 +341,7 @@ impl Device for Tunnel {
         match self.write(frame, length) {
             Ok(_) => {
                 self.blocked = false;
-                self.statistics.transmitted(length);
+                self.statistics = self.statistics.with_transmitted(length);
                 Ok(())
             }
             Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {
@@ -351,7 +351,7 @@ impl Device for Tunnel {
             }
             // The kernel's end is down, or it refuses this frame: as lost as on any wire.
             Err(_) => {
-                self.statistics.discard(Discard::System);
+                self.statistics = self.statistics.with_discarded(Discard::System);
                 Ok(())
             }
         }
@@ -371,7 +371,7 @@ impl Driver for Tunnel {
         while !batch.is_full() && discarded < Batch::LIMIT && bytes < BATCH_BYTES {
             match self.read_packet(pool, &mut spare) {
                 Ok(Read::Packet(packet)) => {
-                    self.statistics.received(packet.len());
+                    self.statistics = self.statistics.with_received(packet.len());
                     received += 1;
                     bytes += packet.len();
                     if let Err(packet) = batch.push(packet) {
@@ -382,7 +382,7 @@ impl Driver for Tunnel {
                     }
                 }
                 Ok(Read::NoMemory) => {
-                    self.statistics.discard(Discard::NoMemory);
+                    self.statistics = self.statistics.with_discarded(Discard::NoMemory);
                     discarded += 1;
                 }
                 Ok(Read::Diverted) => discarded += 1,

@@ -260,7 +260,7 @@ impl Siege {
                 if places == 0 {
                     return (header, &[]);
                 }
-                header.sequence += 1 + 2 * self.forger.below(places);
+                header.sequence = header.sequence + 1 + 2 * self.forger.below(places);
                 (header, b"x")
             }
         }
