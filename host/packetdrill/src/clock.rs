@@ -1,43 +1,18 @@
 //! Virtual time: it stands still unless the tool asks for it or waits.
 
 use crate::memory;
-use crate::world::{World, blocking, call};
+use crate::world::{blocking, call};
 use core::ffi::{c_int, c_uint, c_void};
-use inhost_base::{Duration, Instant};
+use inhost_base::Duration;
 use libc::timeval;
 
 /// How far a look at the clock moves it, so that a loop which waits for a time comes to an end.
 const LOOK: Duration = Duration::from_micros(1);
-/// Steps of one wait; beyond it the rest of the time passes with nothing happening.
-const STEPS_PER_WAIT: usize = 1_000_000;
-
-impl World {
-    /// The next moment at which something happens by itself.
-    pub fn next_event(&self) -> Option<Instant> {
-        match (self.stack.deadline(), self.blocked.deadline()) {
-            (Some(stack), Some(call)) => Some(stack.min(call)),
-            (stack, call) => stack.or(call),
-        }
-    }
-    /// Lets the time pass until `until`, with everything that happens on the way at its own time.
-    pub fn advance_to(&mut self, until: Instant) {
-        for _ in 0..STEPS_PER_WAIT {
-            match self.next_event() {
-                Some(moment) if moment <= until => {
-                    self.now = self.now.max(moment);
-                    self.run_until_idle();
-                }
-                _ => break,
-            }
-        }
-        self.now = self.now.max(until);
-    }
-}
 
 /// Waits: time passes to the end of it.
 pub(crate) unsafe extern "C" fn usleep(_: *mut c_void, micros: c_uint) -> c_int {
     let done = call(|world| {
-        world.advance_to(world.now + Duration::from_micros(u64::from(micros)));
+        world.advance_to(world.now() + Duration::from_micros(u64::from(micros)));
         Ok(0)
     }) as c_int;
     blocking::yield_to_threads();
@@ -50,8 +25,8 @@ pub(crate) unsafe extern "C" fn gettimeofday(_: *mut c_void, place: *mut timeval
         let now = match blocking::take_completion_time() {
             Some(then) => then,
             None => {
-                world.advance_to(world.now + LOOK);
-                world.now
+                world.advance_to(world.now() + LOOK);
+                world.now()
             }
         };
         let micros = now.as_micros();

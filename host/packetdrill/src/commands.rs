@@ -7,7 +7,7 @@
 use crate::device;
 use crate::world::{self, World};
 use core::ffi::{CStr, c_int};
-use inhost_event::{Drop, Ignore};
+use inhost_event::Drop;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -34,10 +34,10 @@ pub(crate) fn run(command: &CStr) -> c_int {
     let status = shell.status();
     let flushed = command.to_bytes().windows(FORGET.len()).any(|words| words == FORGET);
     if let Some(world) = world::lock().as_mut() {
-        world.device_takes_nothing = device::takes_nothing();
+        world.set_device_takes_nothing(device::takes_nothing());
         world.refresh_fast_open_keys();
         if flushed {
-            world.stack.tcp(world.now, &mut Ignore).forget_destinations();
+            world.tcp_mut().forget_destinations();
         }
     }
     status.map_or_else(
@@ -83,15 +83,13 @@ fn counters(list: &str, world: &World) -> String {
 }
 
 fn counter(name: &str, world: &World) -> u64 {
-    let host = world.stack.instruments().counters();
-    let dropped =
-        |why| world.stack.instruments().link_counters(world.link).map_or(0, |link| link.dropped_for(why));
+    let host = world.stack().instruments().counters();
     match name {
         "SyncookiesSent" => host.cookies_sent,
         "SyncookiesRecv" => host.cookies_accepted,
         "SyncookiesFailed" => host.cookies_refused,
-        "OutOfWindowIcmps" => dropped(Drop::NotCredible),
-        "PAWSEstab" => dropped(Drop::OldTimestamp),
+        "OutOfWindowIcmps" => world.dropped_for(Drop::NotCredible),
+        "PAWSEstab" => world.dropped_for(Drop::OldTimestamp),
         "ListenOverflows" | "ListenDrops" => host.listen_overflows,
         "TCPFastOpenActive" => host.fast_opens_acknowledged,
         "TCPFastOpenActiveFail" => host.fast_opens_refused,

@@ -35,12 +35,12 @@ pub(crate) const SOF_KNOWN: u32 = SOF_TX_SOFTWARE | SOF_OPT_ID | SOF_TX_SCHED | 
 #[derive(Debug, Default)]
 pub(crate) struct Completions {
     /// Bytes written since the connection was opened.
-    pub written: u64,
+    written: u64,
     zero_copy: VecDeque<(u32, u64)>,
     next_zero_copy: u32,
     stamps: VecDeque<Stamp>,
     /// Where the counting of bytes for timestamps begins.
-    pub stamp_base: u64,
+    stamp_base: u64,
     /// What waits to be told, the oldest first.
     notices: VecDeque<Notice>,
 }
@@ -72,6 +72,18 @@ impl Completions {
     /// Whether somebody waits.
     pub fn is_waiting(&self) -> bool {
         !self.zero_copy.is_empty() || !self.stamps.is_empty()
+    }
+    /// Counts bytes that were written.
+    pub fn wrote(&mut self, bytes: u64) {
+        self.written += bytes;
+    }
+    /// Bytes written since the connection was opened.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+    /// The timestamps' count of bytes begins after those that are written.
+    pub fn count_stamps_from_here(&mut self) {
+        self.stamp_base = self.written;
     }
     /// A zero-copy send that ends with the last byte written.
     pub fn zero_copy_sent(&mut self) {

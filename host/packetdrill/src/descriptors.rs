@@ -1,5 +1,6 @@
 //! The descriptor table: real descriptors of the system as placeholders, and the object behind each.
 
+use crate::completions::Completions;
 use crate::epoll::Epoll;
 use crate::socket::Socket;
 use inhost_socket::SendBuffer;
@@ -27,8 +28,15 @@ fn place(fd: i32) -> Option<(&'static AtomicU64, u64)> {
 
 /// One socket, or one set of sockets that are watched.
 pub(crate) enum Entry {
-    Socket(Box<Socket>),
+    /// With what is told of it at MSG_ERRQUEUE, and will be.
+    Socket(Box<(Socket, Completions)>),
     Epoll(Epoll),
+}
+
+impl From<Socket> for Entry {
+    fn from(socket: Socket) -> Entry {
+        Entry::Socket(Box::new((socket, Completions::default())))
+    }
 }
 
 /// All of them, by number.
@@ -63,15 +71,25 @@ impl Descriptors {
     }
     pub fn socket(&self, fd: i32) -> Result<&Socket, i32> {
         match self.entries.get(&fd).ok_or(EBADF)? {
-            Entry::Socket(socket) => Ok(socket),
+            Entry::Socket(entry) => Ok(&entry.0),
             Entry::Epoll(_) => Err(ENOTSOCK),
         }
     }
     pub fn socket_mut(&mut self, fd: i32) -> Result<&mut Socket, i32> {
         match self.entries.get_mut(&fd).ok_or(EBADF)? {
-            Entry::Socket(socket) => Ok(socket),
+            Entry::Socket(entry) => Ok(&mut entry.0),
             Entry::Epoll(_) => Err(ENOTSOCK),
         }
+    }
+    pub fn completions_mut(&mut self, fd: i32) -> Result<&mut Completions, i32> {
+        match self.entries.get_mut(&fd).ok_or(EBADF)? {
+            Entry::Socket(entry) => Ok(&mut entry.1),
+            Entry::Epoll(_) => Err(ENOTSOCK),
+        }
+    }
+    /// Whether something waits to be told of a socket.
+    pub fn has_notices(&self, fd: i32) -> bool {
+        matches!(self.entries.get(&fd), Some(Entry::Socket(entry)) if entry.1.has_notices())
     }
     pub fn epoll_mut(&mut self, fd: i32) -> Result<&mut Epoll, i32> {
         match self.entries.get_mut(&fd).ok_or(EBADF)? {
@@ -82,28 +100,28 @@ impl Descriptors {
     /// The descriptor of a socket of the stack.
     pub fn holder(&self, socket: SocketId) -> Option<i32> {
         self.entries.iter().find_map(|(&fd, entry)| match entry {
-            Entry::Socket(found) if found.stack_socket() == Some(socket) => Some(fd),
+            Entry::Socket(found) if found.0.stack_socket() == Some(socket) => Some(fd),
             _ => None,
         })
     }
     /// Every socket.
     pub fn sockets(&self) -> impl Iterator<Item = &Socket> {
         self.entries.values().filter_map(|entry| match entry {
-            Entry::Socket(socket) => Some(&**socket),
+            Entry::Socket(entry) => Some(&entry.0),
             Entry::Epoll(_) => None,
         })
     }
     /// The sockets whose room to send is counted here, and that wait for some.
     pub fn waiting_for_room(&self) -> Vec<i32> {
         let wants = |entry: &Entry| match entry {
-            Entry::Socket(socket) => socket.send_buffer.as_ref().is_some_and(SendBuffer::is_wanted),
+            Entry::Socket(entry) => entry.0.send_buffer.as_ref().is_some_and(SendBuffer::is_wanted),
             Entry::Epoll(_) => false,
         };
         self.entries.iter().filter(|(_, entry)| wants(entry)).map(|(&fd, _)| fd).collect()
     }
     /// The sockets that wait for a completion.
     pub fn waiting_for_completions(&self) -> Vec<i32> {
-        let waits = |entry: &Entry| matches!(entry, Entry::Socket(socket) if socket.completions.is_waiting());
+        let waits = |entry: &Entry| matches!(entry, Entry::Socket(entry) if entry.1.is_waiting());
         self.entries.iter().filter(|(_, entry)| waits(entry)).map(|(&fd, _)| fd).collect()
     }
     /// Notes that something happened to a descriptor, of a kind that `poll` has `events` for.

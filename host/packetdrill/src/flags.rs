@@ -33,39 +33,34 @@ impl Flags {
             profile: Profile::Rfc,
         };
         for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-            if !flags.take(word) {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let is_understood = match (name, value) {
+                ("local", _) => {
+                    let (address, prefix) = value.split_once('/').unwrap_or((value, ""));
+                    flags.prefix_bits = prefix.parse().ok().or(flags.prefix_bits);
+                    address.parse().map(|address| flags.local.push(address)).is_ok()
+                }
+                ("gateway", _) => value.parse().map(|gateway| flags.gateway = Some(gateway)).is_ok(),
+                ("prefix", _) => {
+                    let bits = value.rsplit('/').next().unwrap_or(value);
+                    bits.parse().map(|bits| flags.prefix_bits = Some(bits)).is_ok()
+                }
+                ("mtu", _) => value.parse().map(|mtu| flags.mtu_bytes = Some(mtu)).is_ok(),
+                ("profile", "linux") => {
+                    flags.profile = Profile::Linux;
+                    true
+                }
+                ("profile", "rfc") => {
+                    flags.profile = Profile::Rfc;
+                    true
+                }
+                _ => false,
+            };
+            if !is_understood {
                 eprintln!("libinhost_packetdrill: `{word}` in the flags is not understood");
             }
         }
         flags
-    }
-    fn take(&mut self, word: &str) -> bool {
-        let Some((name, value)) = word.split_once('=') else { return false };
-        match name {
-            "local" => {
-                let (address, prefix) = value.split_once('/').unwrap_or((value, ""));
-                self.prefix_bits = prefix.parse().ok().or(self.prefix_bits);
-                address.parse().map(|address| self.local.push(address)).is_ok()
-            }
-            "gateway" => value.parse().map(|gateway| self.gateway = Some(gateway)).is_ok(),
-            "prefix" => {
-                let bits = value.rsplit('/').next().unwrap_or(value);
-                bits.parse().map(|bits| self.prefix_bits = Some(bits)).is_ok()
-            }
-            "mtu" => value.parse().map(|mtu| self.mtu_bytes = Some(mtu)).is_ok(),
-            "profile" => match value {
-                "linux" => {
-                    self.profile = Profile::Linux;
-                    true
-                }
-                "rfc" => {
-                    self.profile = Profile::Rfc;
-                    true
-                }
-                _ => false,
-            },
-            _ => false,
-        }
     }
     /// Our addresses with their prefixes.
     pub fn addresses(&self) -> Vec<Cidr> {

@@ -8,7 +8,7 @@ use crate::world::{World, call};
 use crate::{info, sysctl};
 use core::ffi::{c_int, c_void};
 use inhost_base::Duration;
-use inhost_event::{Ignore, TcpState};
+use inhost_event::TcpState;
 use inhost_socket::SendBuffer;
 use inhost_stack::{ConnectionOption, KeepAlive, SocketOption, TcpConfig};
 use inhost_tcp::{CongestionChoice, Info};
@@ -55,7 +55,7 @@ pub(crate) unsafe extern "C" fn setsockopt(
 ) -> c_int {
     call(|world| {
         let value = Lent::new(value.cast_mut().cast(), bytes as usize)?;
-        world.descriptors.socket(fd)?;
+        world.socket(fd)?;
         world.set_option(fd, level, option, value.bytes()).map(|()| 0)
     }) as c_int
 }
@@ -105,7 +105,7 @@ impl World {
         }
     }
     fn set_socket_option(&mut self, fd: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
-        let socket = self.descriptors.socket_mut(fd)?;
+        let socket = self.socket_mut(fd)?;
         match option {
             libc::SO_REUSEADDR => socket.options.reuse_address = integer(value)? != 0,
             libc::SO_LINGER => {
@@ -122,7 +122,7 @@ impl World {
                 let begins = flags & !socket.options.timestamping & SOF_OPT_ID != 0;
                 socket.options.timestamping = flags;
                 if begins {
-                    socket.completions.stamp_base = socket.completions.written;
+                    self.descriptors_mut().completions_mut(fd)?.count_stamps_from_here();
                 }
             }
             libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => {
@@ -155,7 +155,7 @@ impl World {
         Ok(())
     }
     fn set_tcp_option(&mut self, fd: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
-        let socket = self.descriptors.socket_mut(fd)?;
+        let socket = self.socket_mut(fd)?;
         let options = &mut socket.options;
         match option {
             libc::TCP_NODELAY => {
@@ -238,7 +238,7 @@ impl World {
                 options.defer_accept = seconds;
                 if let State::Listener(name) = socket.state {
                     let option = SocketOption::DeferAccept(defer_accept(seconds));
-                    return self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL);
+                    return self.set(name, option);
                 }
             }
             TCP_FASTOPEN | TCP_FASTOPEN_CONNECT | TCP_FASTOPEN_KEY => {
@@ -260,7 +260,7 @@ impl World {
         Ok(())
     }
     fn set_fast_open(&mut self, fd: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
-        let socket = self.descriptors.socket_mut(fd)?;
+        let socket = self.socket_mut(fd)?;
         let is_connection = matches!(socket.state, State::Connection(_));
         match option {
             TCP_FASTOPEN_CONNECT => {
@@ -289,16 +289,16 @@ impl World {
             }
         }
         let State::Listener(name) = socket.state else { return Ok(()) };
-        if let Some((key, previous)) = self.descriptors.socket(fd)?.fast_open_keys() {
-            self.stack.tcp(self.now, &mut Ignore).set_fast_open_keys(key, previous);
+        if let Some((key, previous)) = self.socket(fd)?.fast_open_keys() {
+            self.tcp_mut().set_fast_open_keys(key, previous);
         }
-        let (queue, _) = self.descriptors.socket(fd)?.fast_open();
+        let (queue, _) = self.socket(fd)?.fast_open();
         let option = SocketOption::FastOpenQueue(queue);
-        self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL)
+        self.set(name, option)
     }
     fn set_keep_alive(&mut self, fd: c_int, option: c_int, value: i32) -> Result<(), i32> {
         let count = u64::try_from(value).ok().filter(|&count| count > 0).ok_or(EINVAL)?;
-        let socket = self.descriptors.socket_mut(fd)?;
+        let socket = self.socket_mut(fd)?;
         let mut when = socket.config.keep_alive.unwrap_or_default();
         match option {
             libc::TCP_KEEPIDLE => when.idle = Duration::from_secs(count),
@@ -312,9 +312,9 @@ impl World {
     }
     /// Sets what a connection has no configuration of: on the one that there is, or on the one that will be.
     fn set_on_connection(&mut self, fd: c_int, option: SocketOption) -> Result<(), i32> {
-        let socket = self.descriptors.socket_mut(fd)?;
+        let socket = self.socket_mut(fd)?;
         match socket.stack_socket() {
-            Some(name) => self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL),
+            Some(name) => self.set(name, option),
             None => {
                 let kind = core::mem::discriminant(&option);
                 socket.pending.retain(|other| core::mem::discriminant(other) != kind);
@@ -325,11 +325,11 @@ impl World {
     }
     /// Gives the connection or listener of a socket that was fresh what was set on it before.
     pub fn set_pending(&mut self, fd: c_int) -> Result<(), i32> {
-        let socket = self.descriptors.socket_mut(fd)?;
+        let socket = self.socket_mut(fd)?;
         let Some(name) = socket.stack_socket() else { return Ok(()) };
         for option in std::mem::take(&mut socket.pending) {
             // A listener has no cork, and nothing else for which it is the wrong kind.
-            let _ = self.stack.set_option(name, option, self.now, &mut Ignore);
+            let _ = self.set(name, option);
         }
         Ok(())
     }
@@ -340,10 +340,10 @@ impl World {
         option: SocketOption,
         begin: impl FnOnce(&mut TcpConfig),
     ) -> Result<(), i32> {
-        let socket = self.descriptors.socket_mut(fd)?;
+        let socket = self.socket_mut(fd)?;
         begin(&mut socket.config);
         match socket.stack_socket() {
-            Some(name) => self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL),
+            Some(name) => self.set(name, option),
             None => Ok(()),
         }
     }
@@ -364,7 +364,7 @@ pub(crate) unsafe extern "C" fn getsockopt(
     bytes: *mut socklen_t,
 ) -> c_int {
     call(|world| {
-        world.descriptors.socket(fd)?;
+        world.socket(fd)?;
         let room = memory::read(bytes)? as usize;
         let answer = world.option(fd, level, option)?;
         let fits = room.min(answer.len());
@@ -381,11 +381,11 @@ impl World {
             let number = self.take_error(fd)?.unwrap_or(0);
             return Ok(number.to_ne_bytes().to_vec());
         }
-        let socket = self.descriptors.socket(fd)?;
+        let socket = self.socket(fd)?;
         let tcp = socket.connection().and_then(|name| self.tcp(name));
         let number = match (level, option) {
             (SOL_SOCKET, SO_MEMINFO) => return Ok(info::memory(socket, tcp.as_ref())),
-            (SOL_TCP, libc::TCP_INFO) => return Ok(info::connection(socket, tcp.as_ref(), self.now)),
+            (SOL_TCP, libc::TCP_INFO) => return Ok(info::connection(socket, tcp.as_ref(), self.now())),
             (SOL_TCP, TCP_CC_INFO) => return Ok(Vec::new()),
             (SOL_TCP, libc::TCP_CONGESTION) => return Ok(congestion_name(&socket.config.congestion)),
             (SOL_TCP, TCP_FASTOPEN_KEY) => return Ok(socket.options.fast_open_key.clone()),

@@ -1,7 +1,6 @@
 //! A socket as its owner sees it, and the options that are remembered for it.
 
 use crate::address::Family;
-use crate::completions::Completions;
 use crate::flags::Profile;
 use crate::sysctl::{self, FastOpenKeys};
 use inhost_base::Endpoint;
@@ -35,8 +34,6 @@ pub(crate) struct Socket {
     pub writing_ended: bool,
     /// Options that the connection or listener gets as soon as there is one.
     pub pending: Vec<SocketOption>,
-    /// What is told at MSG_ERRQUEUE, and will be.
-    pub completions: Completions,
     /// How much a write is given room for; `None` leaves it to the stack.
     pub send_buffer: Option<SendBuffer>,
     /// What was last seen of the connection, so that changes are told apart.
@@ -77,7 +74,6 @@ impl Socket {
             reading_ended: false,
             writing_ended: false,
             pending: Vec::new(),
-            completions: Completions::default(),
             send_buffer: None,
             seen: Seen::default(),
         }
@@ -92,14 +88,12 @@ impl Socket {
         }
         config
     }
-    /// Begins to count the room of a connection as Linux does, where that is asked for.
-    pub fn count_room(&mut self) {
-        if self.profile == Profile::Linux {
-            let fixed = self.options.send_buffer_bytes;
-            let first = fixed.unwrap_or(self.config.send_buffer_initial_bytes);
-            self.send_buffer =
-                Some(SendBuffer::new(first, self.config.send_buffer_limit_bytes, fixed.is_some()));
-        }
+    /// The room of a connection that begins, counted as Linux does, where that is asked for.
+    pub fn room(&self) -> Option<SendBuffer> {
+        let fixed = self.options.send_buffer_bytes;
+        let first = fixed.unwrap_or(self.config.send_buffer_initial_bytes);
+        (self.profile == Profile::Linux)
+            .then(|| SendBuffer::new(first, self.config.send_buffer_limit_bytes, fixed.is_some()))
     }
     /// How little may wait to be sent for the first time for more to be wanted.
     pub fn low_water(&self) -> usize {

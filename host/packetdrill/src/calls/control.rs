@@ -5,7 +5,7 @@ use crate::memory;
 use crate::socket::{Socket, State};
 use crate::world::{World, call};
 use core::ffi::{c_int, c_long, c_ulong, c_void};
-use inhost_event::{Ignore, TcpState};
+use inhost_event::TcpState;
 use libc::{EINVAL, ENOTCONN, ENOTTY, F_GETFL, F_SETFL, O_NONBLOCK, O_RDWR, SHUT_RD, SHUT_RDWR, SHUT_WR};
 
 /// Bytes that wait to be read.
@@ -16,10 +16,10 @@ const SIOCOUTQ: c_ulong = 0x5411;
 const SIOCOUTQNSD: c_ulong = 0x894b;
 
 pub(crate) unsafe extern "C" fn close(_: *mut c_void, fd: c_int) -> c_int {
-    call(|world| match world.descriptors.remove(fd)? {
+    call(|world| match world.descriptors_mut().remove(fd)? {
         Entry::Epoll(_) => Ok(0),
-        Entry::Socket(socket) => {
-            release(world, &socket);
+        Entry::Socket(entry) => {
+            release(world, &entry.0);
             Ok(0)
         }
     }) as c_int
@@ -27,16 +27,12 @@ pub(crate) unsafe extern "C" fn close(_: *mut c_void, fd: c_int) -> c_int {
 
 /// Closes what is behind a descriptor: a linger time of zero resets.
 fn release(world: &mut World, socket: &Socket) {
-    let now = world.now;
-    // The descriptor is gone whatever the stack says; there is nobody left to tell.
-    let _ = match socket.state {
-        State::Connection(name) if socket.options.linger == Some(0) => {
-            world.stack.tcp(now, &mut Ignore).abort(name)
-        }
-        State::Connection(name) => world.stack.close(name, now, &mut Ignore),
-        State::Listener(name) => world.stack.close(name, now, &mut Ignore),
-        State::Fresh => return,
-    };
+    match socket.state {
+        State::Connection(name) if socket.options.linger == Some(0) => world.abort(name),
+        State::Connection(name) => world.close(name),
+        State::Listener(name) => world.close(name),
+        State::Fresh => {}
+    }
 }
 
 pub(crate) unsafe extern "C" fn shutdown(_: *mut c_void, fd: c_int, how: c_int) -> c_int {
@@ -47,26 +43,26 @@ pub(crate) unsafe extern "C" fn shutdown(_: *mut c_void, fd: c_int, how: c_int) 
             SHUT_RDWR => (true, true),
             _ => return Err(EINVAL),
         };
-        let now = world.now;
-        let name = world.descriptors.socket(fd)?.connection().ok_or(ENOTCONN)?;
-        let state = world.stack.instruments().info(name, now).and_then(|info| info.state);
+        let now = world.now();
+        let name = world.socket(fd)?.connection().ok_or(ENOTCONN)?;
+        let state = world.stack().instruments().info(name, now).and_then(|info| info.state);
         if matches!(state, None | Some(TcpState::Closed)) {
             return Err(ENOTCONN);
         }
-        let socket = world.descriptors.socket_mut(fd)?;
+        let socket = world.socket_mut(fd)?;
         socket.reading_ended |= reading;
         if writing && !socket.writing_ended {
             socket.writing_ended = true;
-            world.stack.tcp(now, &mut Ignore).shutdown(name).map_err(|_| ENOTCONN)?;
+            world.tcp_mut().shutdown(name).map_err(|_| ENOTCONN)?;
         }
-        world.descriptors.note(fd, libc::POLLIN | libc::POLLOUT | libc::POLLHUP | libc::POLLRDHUP);
+        world.descriptors_mut().note(fd, libc::POLLIN | libc::POLLOUT | libc::POLLHUP | libc::POLLRDHUP);
         Ok(0)
     }) as c_int
 }
 
 pub(crate) unsafe extern "C" fn fcntl(_: *mut c_void, fd: c_int, command: c_int, value: c_long) -> c_int {
     call(|world| {
-        let socket = world.descriptors.socket_mut(fd)?;
+        let socket = world.socket_mut(fd)?;
         match command {
             F_GETFL => Ok(i64::from(O_RDWR | if socket.nonblocking { O_NONBLOCK } else { 0 })),
             F_SETFL => {
@@ -85,7 +81,7 @@ pub(crate) unsafe extern "C" fn ioctl(
     value: *mut c_int,
 ) -> c_int {
     call(|world| {
-        let socket = world.descriptors.socket(fd)?;
+        let socket = world.socket(fd)?;
         if matches!(socket.state, State::Listener(_)) {
             return Err(EINVAL);
         }

@@ -27,13 +27,11 @@ pub(crate) fn stream_errno(why: StreamError) -> i32 {
 impl World {
     /// The error of a socket that was not told yet. It is told once.
     pub fn take_error(&mut self, fd: i32) -> Result<Option<i32>, i32> {
-        let World { stack, descriptors, .. } = self;
-        let socket = descriptors.socket_mut(fd)?;
-        if let Some(number) = socket.error.take() {
+        if let Some(number) = self.socket_mut(fd)?.error.take() {
             return Ok(Some(number));
         }
-        let Some(number) = unreported_error(stack, socket) else { return Ok(None) };
-        socket.error_told = true;
+        let Some(number) = unreported_error(self.stack(), self.socket(fd)?) else { return Ok(None) };
+        self.socket_mut(fd)?.error_told = true;
         Ok(Some(number))
     }
 }

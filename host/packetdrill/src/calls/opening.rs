@@ -2,7 +2,6 @@
 
 use crate::address::{self, Family, Given};
 use crate::calls::{connection_error, syn_data_room, unreported_error};
-use crate::descriptors::Entry;
 use crate::flags::Profile;
 use crate::options::defer_accept;
 use crate::socket::{Socket, State};
@@ -11,7 +10,6 @@ use crate::world::blocking::{self, Wait};
 use crate::world::{World, call};
 use core::ffi::{c_int, c_void};
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
-use inhost_event::Ignore;
 use inhost_socket::errno::Errno;
 use inhost_stack::{
     ConnectOptions, FastOpenCall, ListenOptions, Local, Readiness, Stack, TcpConfig, TcpSocketId,
@@ -36,14 +34,14 @@ pub(crate) unsafe extern "C" fn socket(_: *mut c_void, domain: c_int, kind: c_in
         if kind & KIND != SOCK_STREAM || !matches!(protocol, 0 | libc::IPPROTO_TCP) {
             return Err(EPROTONOSUPPORT);
         }
-        let config = match world.flags.profile {
+        let config = match world.profile() {
             Profile::Rfc => TcpConfig::default(),
             Profile::Linux => sysctl::tcp_config(),
         };
         let mut socket = Socket::new(family, config);
-        socket.profile = world.flags.profile;
+        socket.profile = world.profile();
         socket.nonblocking = kind & SOCK_NONBLOCK != 0;
-        world.descriptors.add(Entry::Socket(Box::new(socket))).map(i64::from)
+        world.descriptors_mut().add(socket.into()).map(i64::from)
     }) as c_int
 }
 
@@ -54,7 +52,7 @@ pub(crate) unsafe extern "C" fn bind(
     bytes: socklen_t,
 ) -> c_int {
     call(|world| {
-        let socket = world.descriptors.socket(fd)?;
+        let socket = world.socket(fd)?;
         if socket.state != State::Fresh || socket.bound.is_some() {
             return Err(EINVAL);
         }
@@ -62,7 +60,7 @@ pub(crate) unsafe extern "C" fn bind(
             return Err(EAFNOSUPPORT);
         };
         world.learn(local.address);
-        world.descriptors.socket_mut(fd)?.bound = Some(local);
+        world.socket_mut(fd)?.bound = Some(local);
         Ok(0)
     }) as c_int
 }
@@ -72,8 +70,7 @@ pub(crate) unsafe extern "C" fn listen(_: *mut c_void, fd: c_int, backlog: c_int
 }
 
 fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
-    let now = world.now;
-    let socket = world.descriptors.socket(fd)?;
+    let socket = world.socket(fd)?;
     if matches!(socket.state, State::Listener(_)) {
         return Ok(());
     }
@@ -87,13 +84,13 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     let local = socket.bound.filter(|local| local.port != 0).ok_or(EADDRNOTAVAIL)?;
     let local = if local.address.is_unspecified() { Endpoint { address: any, ..local } } else { local };
     let backlog = backlog.clamp(0, MOST_WAITING);
-    world.descriptors.socket_mut(fd)?.backlog = backlog;
-    let socket = world.descriptors.socket(fd)?;
+    world.socket_mut(fd)?.backlog = backlog;
+    let socket = world.socket(fd)?;
     let (queue, without_cookie) = socket.fast_open();
     if let Some((key, previous)) = socket.fast_open_keys() {
-        world.stack.tcp(now, &mut Ignore).set_fast_open_keys(key, previous);
+        world.tcp_mut().set_fast_open_keys(key, previous);
     }
-    let socket = world.descriptors.socket(fd)?;
+    let socket = world.socket(fd)?;
     let mut options = ListenOptions::default();
     // The kernel takes one more than it was told.
     options.backlog = backlog as usize + 1;
@@ -102,8 +99,8 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     options.fast_open_queue = queue;
     options.fast_open_without_cookie = without_cookie;
     options.tcp = Some(socket.connection_config());
-    let listener = world.stack.tcp(now, &mut Ignore).listen(local, options).map_err(|why| why.errno())?;
-    world.descriptors.socket_mut(fd)?.state = State::Listener(listener);
+    let listener = world.tcp_mut().listen(local, options).map_err(|why| why.errno())?;
+    world.socket_mut(fd)?.state = State::Listener(listener);
     world.set_pending(fd)
 }
 
@@ -111,9 +108,9 @@ impl World {
     /// The system's key may have changed, which holds for every listener that has none of its own.
     pub fn refresh_fast_open_keys(&mut self) {
         let listeners =
-            self.descriptors.sockets().filter(|socket| matches!(socket.state, State::Listener(_)));
+            self.descriptors().sockets().filter(|socket| matches!(socket.state, State::Listener(_)));
         if let Some((key, previous)) = listeners.last().and_then(Socket::fast_open_keys) {
-            self.stack.tcp(self.now, &mut Ignore).set_fast_open_keys(key, previous);
+            self.tcp_mut().set_fast_open_keys(key, previous);
         }
     }
 }
@@ -126,7 +123,7 @@ pub(crate) unsafe extern "C" fn accept(
 ) -> c_int {
     let place = Place { address: place, bytes };
     blocking::call(move |world| {
-        let socket = world.descriptors.socket(fd)?;
+        let socket = world.socket(fd)?;
         if !matches!(socket.state, State::Listener(_)) {
             return Err(EINVAL);
         }
@@ -151,20 +148,19 @@ pub(crate) fn wait_of(socket: &Socket) -> Wait {
 }
 
 fn accept_now(world: &mut World, fd: i32, place: Place) -> Result<i64, i32> {
-    let now = world.now;
-    let listener = world.descriptors.socket(fd)?;
+    let listener = world.socket(fd)?;
     let State::Listener(name) = listener.state else { return Err(EINVAL) };
     let (family, config, profile) = (listener.family, listener.config.clone(), listener.profile);
     let options = listener.options.inherited();
-    let accepted = world.stack.tcp(now, &mut Ignore).accept(name).map_err(|_| EINVAL)?.ok_or(EAGAIN)?;
+    let accepted = world.tcp_mut().accept(name).map_err(|_| EINVAL)?.ok_or(EAGAIN)?;
     let mut socket = Socket::new(family, config);
     socket.state = State::Connection(accepted.socket);
     socket.options = options;
     socket.profile = profile;
-    socket.count_room();
+    socket.send_buffer = socket.room();
     socket.connect_told = true;
     address::write(accepted.remote, family, place.address, place.bytes)?;
-    world.descriptors.add(Entry::Socket(Box::new(socket))).map(i64::from)
+    world.descriptors_mut().add(socket.into()).map(i64::from)
 }
 
 pub(crate) unsafe extern "C" fn connect(
@@ -174,7 +170,7 @@ pub(crate) unsafe extern "C" fn connect(
     bytes: socklen_t,
 ) -> c_int {
     blocking::call(move |world| {
-        let socket = world.descriptors.socket(fd)?;
+        let socket = world.socket(fd)?;
         let given = address::read(place, bytes, socket.family)?;
         match (given, socket.state) {
             (Given::None, _) => {
@@ -210,8 +206,7 @@ pub(crate) fn begin(
     remote: Endpoint,
     fast_open: FastOpenCall,
 ) -> Result<TcpSocketId, i32> {
-    let now = world.now;
-    let socket = world.descriptors.socket(fd)?;
+    let socket = world.socket(fd)?;
     let without_cookie = socket.profile == Profile::Linux && sysctl::fast_open().client_without_cookie;
     let bound = socket.bound;
     let local = Local {
@@ -224,14 +219,13 @@ pub(crate) fn begin(
     options.local = local;
     options.tcp = Some(socket.connection_config());
     let name = world
-        .stack
-        .tcp(now, &mut Ignore)
+        .tcp_mut()
         .connect(remote, options)
         .map_err(|why| inhost_socket::ConnectError::from(why).errno())?;
-    let room = syn_data_room(&world.stack, name);
-    let socket = world.descriptors.socket_mut(fd)?;
+    let room = syn_data_room(world.stack(), name);
+    let socket = world.socket_mut(fd)?;
     socket.state = State::Connection(name);
-    socket.count_room();
+    socket.send_buffer = socket.room();
     socket.deferred = fast_open == FastOpenCall::OnFirstSend && room > 0;
     socket.error_told = false;
     socket.connect_told = false;
@@ -241,22 +235,21 @@ pub(crate) fn begin(
 
 /// How a connect stands: done, failed, or under way, which is `under_way` for a socket that does not wait.
 fn connected(world: &mut World, fd: i32, under_way: i32) -> Result<i64, i32> {
-    let World { stack, descriptors, .. } = world;
-    let socket = descriptors.socket_mut(fd)?;
+    let socket = world.socket(fd)?;
     let Some(name) = socket.connection() else { return Err(EINVAL) };
-    let connected = socket.deferred || is_connected(stack, name);
+    let connected = socket.deferred || is_connected(world.stack(), name);
     if connected {
         if socket.connect_told {
             return Err(EISCONN);
         }
-        socket.connect_told = true;
+        world.socket_mut(fd)?.connect_told = true;
         return Ok(0);
     }
-    if let Some(number) = unreported_error(stack, socket) {
-        socket.error_told = true;
+    if let Some(number) = unreported_error(world.stack(), socket) {
+        world.socket_mut(fd)?.error_told = true;
         return Err(number);
     }
-    if connection_error(stack, name).is_some() {
+    if connection_error(world.stack(), name).is_some() {
         return Err(ECONNABORTED);
     }
     Err(if socket.nonblocking { under_way } else { EAGAIN })
@@ -269,14 +262,13 @@ fn is_connected(stack: &Stack, name: TcpSocketId) -> bool {
 
 /// Dissolves a connection; the socket can be used afresh.
 fn disconnect(world: &mut World, fd: i32) -> Result<(), i32> {
-    let now = world.now;
     // A connected peer gets a reset; a listener only stops listening.
-    let _ = match world.descriptors.socket(fd)?.state {
-        State::Connection(name) => world.stack.tcp(now, &mut Ignore).abort(name),
-        State::Listener(name) => world.stack.close(name, now, &mut Ignore),
-        State::Fresh => Ok(()),
-    };
-    let socket = world.descriptors.socket_mut(fd)?;
+    match world.socket(fd)?.state {
+        State::Connection(name) => world.abort(name),
+        State::Listener(name) => world.close(name),
+        State::Fresh => {}
+    }
+    let socket = world.socket_mut(fd)?;
     socket.state = State::Fresh;
     socket.deferred = false;
     socket.error_told = false;

@@ -62,10 +62,10 @@ pub(crate) fn sendfile(to: c_int, from: c_int, offset: *mut i64, bytes: usize) -
 fn out_of_socket(from: c_int, to: c_int, bytes: usize, flags: c_int) -> ssize_t {
     // Splicing stops before the byte that an urgent mark points to, which is read apart.
     let before_urgent = call(|world| {
-        let name = world.descriptors.socket(from)?.connection();
+        let name = world.socket(from)?.connection();
         let ahead = name.and_then(|name| {
             world
-                .stack
+                .stack()
                 .instruments()
                 .connection(name)
                 .and_then(|connection| connection.receiver().urgent_ahead())

@@ -23,17 +23,18 @@ const POLL_LIMIT: usize = 4096;
 
 impl World {
     /// What `poll` would say of a socket, whatever was asked.
-    pub fn events(&self, socket: &Socket) -> i16 {
+    pub fn events(&self, fd: i32) -> Result<i16, i32> {
+        let socket = self.socket(fd)?;
         let name = match socket.state {
-            State::Connection(_) if socket.deferred => return POLLOUT | POLLWRNORM,
-            State::Fresh => return POLLOUT | POLLWRNORM | POLLHUP,
+            State::Connection(_) if socket.deferred => return Ok(POLLOUT | POLLWRNORM),
+            State::Fresh => return Ok(POLLOUT | POLLWRNORM | POLLHUP),
             State::Listener(name) => {
-                let ready = self.stack.readiness(name).contains(Readiness::ACCEPTABLE);
-                return if ready { POLLIN | POLLRDNORM } else { 0 };
+                let ready = self.stack().readiness(name).contains(Readiness::ACCEPTABLE);
+                return Ok(if ready { POLLIN | POLLRDNORM } else { 0 });
             }
             State::Connection(name) => name,
         };
-        let Some(info) = self.tcp(name) else { return POLLOUT | POLLWRNORM | POLLHUP };
+        let Some(info) = self.tcp(name) else { return Ok(POLLOUT | POLLWRNORM | POLLHUP) };
         let mut events = 0;
         let peer_closed = options::peer_has_closed(info.state) || socket.reading_ended;
         let closed = info.state == TcpState::Closed;
@@ -52,20 +53,20 @@ impl World {
                 events |= POLLOUT | POLLWRNORM;
             }
         }
-        if unreported_error(&self.stack, socket).is_some()
+        if unreported_error(self.stack(), socket).is_some()
             || socket.error.is_some()
-            || socket.completions.has_notices()
+            || self.descriptors().has_notices(fd)
         {
             events |= POLLERR;
         }
-        events
+        Ok(events)
     }
     /// Whether there is so much room to send that it is worth telling.
     fn has_room(&self, socket: &Socket, name: TcpSocketId, info: &inhost_tcp::Info) -> bool {
         let low_water = socket.low_water();
         match (
             &socket.send_buffer,
-            self.stack.instruments().connection(name).map(|connection| connection.sender().queue()),
+            self.stack().instruments().connection(name).map(|connection| connection.sender().queue()),
         ) {
             (Some(buffer), Some(queue)) => buffer.is_writable(&queue, low_water),
             _ => info.send_queue_bytes < info.send_buffer_bytes && info.not_sent_bytes < low_water,
@@ -92,7 +93,7 @@ fn wait_for(world: &World, timeout_ms: c_int) -> Wait {
     match u64::try_from(timeout_ms) {
         Err(_) => Wait::Always,
         Ok(0) => Wait::Never,
-        Ok(millis) => Wait::Until { deadline: world.now + Duration::from_millis(millis), after: Ok(0) },
+        Ok(millis) => Wait::Until { deadline: world.now() + Duration::from_millis(millis), after: Ok(0) },
     }
 }
 
@@ -103,9 +104,9 @@ fn poll_now(world: &mut World, mut places: Lent, count: usize, timeout_ms: c_int
         // The place was checked to have `count` entries.
         let place = base.wrapping_add(index);
         let mut entry = memory::read(place)?;
-        entry.revents = match world.descriptors.socket(entry.fd) {
+        entry.revents = match world.events(entry.fd) {
             _ if entry.fd < 0 => 0,
-            Ok(socket) => world.events(socket) & (entry.events | POLLERR | POLLHUP),
+            Ok(events) => events & (entry.events | POLLERR | POLLHUP),
             Err(_) => POLLNVAL,
         };
         found += i64::from(entry.revents != 0);
@@ -119,7 +120,7 @@ pub(crate) unsafe extern "C" fn epoll_create(_: *mut c_void, size: c_int) -> c_i
         if size <= 0 {
             return Err(EINVAL);
         }
-        world.descriptors.add(Entry::Epoll(Epoll::default())).map(i64::from)
+        world.descriptors_mut().add(Entry::Epoll(Epoll::default())).map(i64::from)
     }) as c_int
 }
 
@@ -131,8 +132,8 @@ pub(crate) unsafe extern "C" fn epoll_ctl(
     event: *mut epoll_event,
 ) -> c_int {
     call(|world| {
-        world.descriptors.socket(fd)?;
-        let epoll = world.descriptors.epoll_mut(set)?;
+        world.socket(fd)?;
+        let epoll = world.descriptors_mut().epoll_mut(set)?;
         epoll.control(operation, fd, || memory::read(event)).map(|()| 0)
     }) as c_int
 }
@@ -145,7 +146,7 @@ pub(crate) unsafe extern "C" fn epoll_wait(
     timeout_ms: c_int,
 ) -> c_int {
     blocking::call(|world| {
-        world.descriptors.epoll_mut(set)?;
+        world.descriptors_mut().epoll_mut(set)?;
         let most = usize::try_from(most).ok().filter(|&most| most > 0 && most <= POLL_LIMIT).ok_or(EINVAL)?;
         let places = Lent::new(places.cast(), most * size_of::<epoll_event>())?;
         let wait = wait_for(world, timeout_ms);
@@ -161,10 +162,10 @@ fn epoll_now(
     timeout_ms: c_int,
 ) -> Result<i64, i32> {
     let base = places.bytes_mut().as_mut_ptr().cast::<epoll_event>();
-    let mut epoll = std::mem::take(world.descriptors.epoll_mut(set)?);
-    let events = |fd| world.descriptors.socket(fd).ok().map(|socket| world.events(socket));
+    let mut epoll = std::mem::take(world.descriptors_mut().epoll_mut(set)?);
+    let events = |fd| world.events(fd).ok();
     let found = epoll.tell(most, events, |place, event| memory::write(base.wrapping_add(place), event));
-    *world.descriptors.epoll_mut(set)? = epoll;
+    *world.descriptors_mut().epoll_mut(set)? = epoll;
     let found = found?;
     if found > 0 || timeout_ms == 0 { Ok(found as i64) } else { Err(EAGAIN) }
 }

@@ -9,7 +9,6 @@ use crate::world::blocking::{self, Wait};
 use crate::world::{World, call};
 use crate::{address, options};
 use core::ffi::{c_int, c_void};
-use inhost_event::Ignore;
 use libc::{
     EAGAIN, EINVAL, ENOTCONN, MSG_CTRUNC, MSG_DONTWAIT, MSG_ERRQUEUE, MSG_PEEK, MSG_TRUNC, iovec, msghdr,
     sockaddr, socklen_t, ssize_t,
@@ -62,8 +61,8 @@ pub(crate) unsafe extern "C" fn recvfrom(
         return received;
     }
     let named = call(|world| {
-        let socket = world.descriptors.socket(fd)?;
-        let remote = socket.connection().and_then(|name| world.stack.endpoints(name)?.1);
+        let socket = world.socket(fd)?;
+        let remote = socket.connection().and_then(|name| world.stack().endpoints(name)?.1);
         match remote {
             Some(remote) => address::write(remote, socket.family, place, length).map(|()| 0),
             None => Ok(0),
@@ -108,8 +107,9 @@ pub(crate) unsafe extern "C" fn recvmsg(
 /// Takes the oldest entry of the error queue; it never waits.
 fn receive_error(fd: c_int, message: *mut msghdr, mut header: msghdr) -> ssize_t {
     call(|world| {
-        let socket = world.descriptors.socket_mut(fd)?;
-        let (controls, is_cut) = socket.completions.take(socket.family).ok_or(EAGAIN)?;
+        let family = world.socket(fd)?.family;
+        let notices = world.descriptors_mut().completions_mut(fd)?;
+        let (controls, is_cut) = notices.take(family).ok_or(EAGAIN)?;
         header.msg_flags = MSG_ERRQUEUE | if is_cut { MSG_TRUNC } else { 0 };
         if !ancillary::write(&mut header, &controls)? {
             header.msg_flags |= MSG_CTRUNC;
@@ -143,13 +143,13 @@ fn receive_one(fd: c_int, buffer: *mut c_void, bytes: usize, flags: c_int) -> ss
 
 /// How long a call with these flags waits.
 pub(crate) fn wait_with(world: &World, fd: c_int, flags: c_int) -> Result<Wait, i32> {
-    let socket = world.descriptors.socket(fd)?;
+    let socket = world.socket(fd)?;
     Ok(if flags & MSG_DONTWAIT != 0 { Wait::Never } else { wait_of(socket) })
 }
 
 /// How much the caller may still read, as TCP_INQ tells it; the end of the stream counts as one byte.
 fn inquiry(world: &World, fd: c_int) -> Result<Vec<Control>, i32> {
-    let socket = world.descriptors.socket(fd)?;
+    let socket = world.socket(fd)?;
     if !socket.options.inquires {
         return Ok(Vec::new());
     }
@@ -166,23 +166,22 @@ fn receive_now(world: &mut World, fd: c_int, pieces: &mut [Lent], flags: c_int) 
         Readable::Connection(name) => name,
         Readable::Nothing => return Ok(0),
     };
-    let now = world.now;
     if pieces.iter().all(|piece| piece.len() == 0) {
         let waits = world.tcp(name).is_some_and(|info| info.receive_queue_bytes > 0);
         if waits {
             return Ok(0);
         }
-        let peeked = world.stack.tcp(world.now, &mut Ignore).peek(name, &mut [0]);
+        let peeked = world.tcp_mut().peek(name, &mut [0]);
         return at_the_end(world, fd, peeked);
     }
     if flags & MSG_PEEK != 0 {
         let target = pieces.iter_mut().find(|piece| piece.len() > 0).ok_or(EINVAL)?;
-        let peeked = world.stack.tcp(world.now, &mut Ignore).peek(name, target.bytes_mut());
+        let peeked = world.tcp_mut().peek(name, target.bytes_mut());
         return at_the_end(world, fd, peeked);
     }
     let mut total = 0;
     for piece in pieces.iter_mut().filter(|piece| piece.len() > 0) {
-        match world.stack.tcp(now, &mut Ignore).read(name, piece.bytes_mut()) {
+        match world.tcp_mut().read(name, piece.bytes_mut()) {
             Ok(read) => {
                 total += read;
                 if read < piece.len() {
@@ -204,11 +203,11 @@ fn discard_now(world: &mut World, fd: c_int, bytes: usize) -> Result<i64, i32> {
     };
     let waits = world.tcp(name).map_or(0, |info| info.receive_queue_bytes);
     if waits == 0 {
-        let peeked = world.stack.tcp(world.now, &mut Ignore).peek(name, &mut [0]);
+        let peeked = world.tcp_mut().peek(name, &mut [0]);
         return at_the_end(world, fd, peeked);
     }
     let take = waits.min(bytes);
-    world.stack.tcp(world.now, &mut Ignore).consume(name, take).map_err(|_| EINVAL)?;
+    world.tcp_mut().consume(name, take).map_err(|_| EINVAL)?;
     Ok(take as i64)
 }
 
@@ -220,7 +219,7 @@ enum Readable {
 
 /// Whether the socket can be read at all.
 fn readable(world: &World, fd: c_int) -> Result<Readable, i32> {
-    let socket = world.descriptors.socket(fd)?;
+    let socket = world.socket(fd)?;
     match socket.state {
         State::Connection(_) if socket.deferred => Err(EAGAIN),
         State::Connection(_) if socket.reading_ended && !waits(world, fd) => Ok(Readable::Nothing),
@@ -229,7 +228,7 @@ fn readable(world: &World, fd: c_int) -> Result<Readable, i32> {
     }
 }
 fn waits(world: &World, fd: c_int) -> bool {
-    let name = world.descriptors.socket(fd).ok().and_then(|socket| socket.connection());
+    let name = world.socket(fd).ok().and_then(|socket| socket.connection());
     name.and_then(|name| world.tcp(name)).is_some_and(|info| info.receive_queue_bytes > 0)
 }
 

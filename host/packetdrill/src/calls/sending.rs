@@ -9,7 +9,7 @@ use crate::socket::State;
 use crate::world::{World, blocking};
 use core::ffi::{c_int, c_void};
 use inhost_base::Endpoint;
-use inhost_event::{Ignore, TcpState};
+use inhost_event::TcpState;
 use inhost_socket::Taken;
 use inhost_stack::{FastOpenCall, Readiness, SendHow, StreamError, TcpSocketId};
 use libc::{
@@ -106,7 +106,7 @@ fn remote_of(
     if place.is_null() || length == 0 {
         return Ok(None);
     }
-    match address::read(place, length, world.descriptors.socket(fd)?.family)? {
+    match address::read(place, length, world.socket(fd)?.family)? {
         Given::Endpoint(remote) => Ok(Some(remote)),
         Given::None => Err(EOPNOTSUPP),
     }
@@ -124,7 +124,7 @@ fn transfer(
         let mut progress =
             Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0, opens: false, was_full: false };
         let waits = !matches!(wait, blocking::Wait::Never);
-        if (flags & MSG_FASTOPEN != 0 || world.descriptors.socket(fd)?.deferred)
+        if (flags & MSG_FASTOPEN != 0 || world.socket(fd)?.deferred)
             && progress.open(world, remote)?
             && !waits
         {
@@ -154,7 +154,7 @@ struct Progress {
 impl Progress {
     /// Opens a connection with as much of the data as its SYN bears; false when there was a connection already.
     fn open(&mut self, world: &mut World, remote: Option<Endpoint>) -> Result<bool, i32> {
-        let socket = world.descriptors.socket(self.fd)?;
+        let socket = world.socket(self.fd)?;
         let allowed = fast_open_call(socket, true, FastOpenCall::Now);
         if allowed == FastOpenCall::Off {
             return Err(EOPNOTSUPP);
@@ -163,20 +163,20 @@ impl Progress {
             State::Fresh => begin(world, self.fd, remote.ok_or(EDESTADDRREQ)?, allowed)?,
             State::Connection(name) if socket.deferred => name,
             State::Connection(name) if is_opening(world, name) => return Err(EALREADY),
-            State::Connection(name) if connection_error(&world.stack, name).is_some() => {
+            State::Connection(name) if connection_error(world.stack(), name).is_some() => {
                 return Ok(false);
             }
             State::Connection(_) if !socket.connect_told => {
                 // This call is the first to hear of it, and goes on.
-                world.descriptors.socket_mut(self.fd)?.connect_told = true;
+                world.socket_mut(self.fd)?.connect_told = true;
                 return Ok(false);
             }
             State::Connection(_) => return Err(EISCONN),
             State::Listener(_) => return Err(EOPNOTSUPP),
         };
-        world.descriptors.socket_mut(self.fd)?.deferred = false;
+        world.socket_mut(self.fd)?.deferred = false;
         self.opens = true;
-        let mut room = syn_data_room(&world.stack, name);
+        let mut room = syn_data_room(world.stack(), name);
         loop {
             let piece = self.pieces.get(self.piece).copied();
             let rest = piece.as_ref().map_or(&[][..], |piece| &piece.bytes()[self.offset..]);
@@ -186,11 +186,11 @@ impl Progress {
             }
             // Nothing at all also lets a SYN go that waited.
             let part = &rest[..rest.len().min(room)];
-            let sent = world.stack.tcp(world.now, &mut Ignore).send(name, part).unwrap_or(0);
+            let sent = world.tcp_mut().send(name, part).unwrap_or(0);
             self.offset += sent;
             self.taken += sent;
             room -= sent;
-            if let Some(buffer) = &mut world.descriptors.socket_mut(self.fd)?.send_buffer {
+            if let Some(buffer) = &mut world.socket_mut(self.fd)?.send_buffer {
                 buffer.wrote(sent);
             }
             if sent == 0 || room == 0 {
@@ -204,20 +204,22 @@ impl Progress {
         self.finish(world, answer)
     }
     fn finish(&self, world: &mut World, answer: Result<i64, i32>) -> Result<i64, i32> {
-        if let Some(buffer) = &mut world.descriptors.socket_mut(self.fd)?.send_buffer
+        if let Some(buffer) = &mut world.socket_mut(self.fd)?.send_buffer
             && (self.flags & MSG_MORE == 0 || answer.is_err())
             && self.taken > 0
         {
             buffer.push();
         }
         if let Ok(bytes @ 1..) = answer {
-            let socket = world.descriptors.socket_mut(self.fd)?;
-            socket.completions.written += bytes as u64;
-            if self.flags & MSG_ZEROCOPY != 0 && socket.options.zero_copy {
-                socket.completions.zero_copy_sent();
+            let options = &world.socket(self.fd)?.options;
+            let (zero_copy, timestamping) = (options.zero_copy, options.timestamping);
+            let completions = world.descriptors_mut().completions_mut(self.fd)?;
+            completions.wrote(bytes as u64);
+            if self.flags & MSG_ZEROCOPY != 0 && zero_copy {
+                completions.zero_copy_sent();
             }
-            if socket.options.timestamping != 0 {
-                socket.completions.stamp(socket.options.timestamping);
+            if timestamping != 0 {
+                completions.stamp(timestamping);
             }
         }
         answer
@@ -226,8 +228,8 @@ impl Progress {
         let name = self.writable(world)?;
         if self.opens {
             self.opens = false;
-            world.descriptors.socket_mut(self.fd)?.connect_told = true;
-            if connection_error(&world.stack, name).is_some() {
+            world.socket_mut(self.fd)?.connect_told = true;
+            if connection_error(world.stack(), name).is_some() {
                 return Err(world.take_error(self.fd)?.unwrap_or(EPIPE));
             }
         }
@@ -249,7 +251,7 @@ impl Progress {
                 Err(StreamError::WouldBlock) => {
                     if self.taken > 0 {
                         // What was taken so far goes as if the write ended here.
-                        let _ = world.stack.tcp(world.now, &mut Ignore).send(name, &[]);
+                        let _ = world.tcp_mut().send(name, &[]);
                     }
                     return if self.taken > 0 && !waits { Ok(self.taken as i64) } else { Err(EAGAIN) };
                 }
@@ -272,19 +274,8 @@ impl Progress {
             let end_of_record = self.closes_buffer(all, is_last && all);
             SendHow { push: push || end_of_record, end_of_record, ..SendHow::default() }
         };
-        let (now, sink) = (world.now, &mut Ignore);
         let mut was_full = self.was_full;
-        let socket = world.descriptors.socket_mut(self.fd)?;
-        let low_water = socket.low_water();
-        let written = match &mut socket.send_buffer {
-            Some(buffer) => {
-                buffer.write((&mut world.stack, name, low_water), rest, &mut was_full, end, (now, sink))
-            }
-            None => {
-                let sent = world.stack.tcp(now, sink).send_with(name, rest, end(true));
-                sent.map(|bytes| Taken { bytes, goes: false })
-            }
-        };
+        let written = world.write((self.fd, name), rest, &mut was_full, end)?;
         self.was_full = was_full;
         Ok(written)
     }
@@ -299,7 +290,7 @@ impl Progress {
     }
     /// The connection, when it can be written to.
     fn writable(&self, world: &mut World) -> Result<TcpSocketId, i32> {
-        let socket = world.descriptors.socket(self.fd)?;
+        let socket = world.socket(self.fd)?;
         if socket.writing_ended {
             return Err(EPIPE);
         }
@@ -321,7 +312,7 @@ impl Progress {
 
 /// Whether the handshake is in progress, and nothing can be sent before it is done.
 pub(crate) fn is_opening(world: &World, name: TcpSocketId) -> bool {
-    let state = world.stack.instruments().info(name, world.now).and_then(|info| info.state);
+    let state = world.stack().instruments().info(name, world.now()).and_then(|info| info.state);
     let opens = matches!(state, Some(TcpState::SynSent | TcpState::SynReceived));
-    opens && !world.stack.readiness(name).contains(Readiness::CONNECTED)
+    opens && !world.stack().readiness(name).contains(Readiness::CONNECTED)
 }

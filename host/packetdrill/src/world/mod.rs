@@ -1,16 +1,21 @@
 //! The global host behind the table of functions, and how a call locks it.
 
 pub(crate) mod blocking;
+mod time;
 
 use crate::descriptors::Descriptors;
 use crate::flags::{Flags, Profile};
 use crate::outbound::{Outbound, Wire};
-use crate::socket::Seen;
+use crate::socket::{Seen, Socket};
 use blocking::Blocked;
 use inhost_base::{Cidr, Duration, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
 use inhost_event::Ignore;
 use inhost_ip::{Route, RouteOrigin};
-use inhost_stack::{DuplicateDetection, InterfaceConfig, Medium, SocketId, Stack, StackConfig, TcpConfig};
+use inhost_socket::Taken;
+use inhost_stack::{
+    DuplicateDetection, InterfaceConfig, Medium, SendHow, SocketId, SocketOption, Stack, StackConfig,
+    StreamError, TcpConfig, TcpSocketId, TcpSockets,
+};
 use libc::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,17 +40,19 @@ static WORLD: Mutex<Option<World>> = Mutex::new(None);
 
 /// The host, its clock, its descriptors and what has left it.
 pub(crate) struct World {
-    pub stack: Stack,
-    pub link: LinkId,
-    pub now: Instant,
-    pub flags: Flags,
-    pub descriptors: Descriptors,
-    pub outbound: VecDeque<Outbound>,
+    stack: Stack,
+    link: LinkId,
+    now: Instant,
+    flags: Flags,
+    descriptors: Descriptors,
+    outbound: VecDeque<Outbound>,
     /// The tool's device was told to take nothing: then nothing leaves.
-    pub device_takes_nothing: bool,
-    pub blocked: Blocked,
+    device_takes_nothing: bool,
+    blocked: Blocked,
     /// The thread that waits in virtual time; another one's blocked calls are completed by it.
-    pub main: ThreadId,
+    main: ThreadId,
+    /// Nobody follows the events here.
+    sink: Ignore,
 }
 
 /// The lock, for the length of a call. A panic of an earlier call leaves nothing that a later one cannot use.
@@ -133,6 +140,7 @@ impl World {
             device_takes_nothing: false,
             blocked: Blocked::default(),
             main: std::thread::current().id(),
+            sink: Ignore,
         };
         world.route_everything();
         world.run_until_idle();
@@ -155,6 +163,73 @@ impl World {
                 eprintln!("libinhost_packetdrill: no route: {why}");
             }
         }
+    }
+    /// What time it is.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+    /// How the connections are to behave.
+    pub fn profile(&self) -> Profile {
+        self.flags.profile
+    }
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+    /// The calls of TCP's sockets, at this moment.
+    pub fn tcp_mut(&mut self) -> TcpSockets<'_> {
+        self.stack.tcp(self.now, &mut self.sink)
+    }
+    pub fn descriptors(&self) -> &Descriptors {
+        &self.descriptors
+    }
+    pub fn descriptors_mut(&mut self) -> &mut Descriptors {
+        &mut self.descriptors
+    }
+    pub fn socket(&self, fd: i32) -> Result<&Socket, i32> {
+        self.descriptors.socket(fd)
+    }
+    pub fn socket_mut(&mut self, fd: i32) -> Result<&mut Socket, i32> {
+        self.descriptors.socket_mut(fd)
+    }
+    /// Sets an option of a connection or listener.
+    pub fn set(&mut self, name: impl Into<SocketId>, option: SocketOption) -> Result<(), i32> {
+        self.stack.set_option(name, option, self.now, &mut self.sink).map_err(|_| libc::EINVAL)
+    }
+    /// Resets a connection; the socket is done with it whatever the stack says.
+    pub fn abort(&mut self, name: TcpSocketId) {
+        let _ = self.tcp_mut().abort(name);
+    }
+    /// Closes a connection or listener; the socket is done with it whatever the stack says.
+    pub fn close(&mut self, name: impl Into<SocketId>) {
+        let _ = self.stack.close(name, self.now, &mut self.sink);
+    }
+    /// Writes of `bytes` what the socket `fd`, which holds the connection `name`, takes now. `end` says how a write of all of
+    /// them ends, or of a part; `was_full`, whether there was no room the last time.
+    pub fn write(
+        &mut self,
+        (fd, name): (i32, TcpSocketId),
+        bytes: &[u8],
+        was_full: &mut bool,
+        end: impl Fn(bool) -> SendHow,
+    ) -> Result<Result<Taken, StreamError>, i32> {
+        let World { stack, descriptors, now, sink, .. } = self;
+        let socket = descriptors.socket_mut(fd)?;
+        let low_water = socket.low_water();
+        Ok(match &mut socket.send_buffer {
+            Some(buffer) => buffer.write((stack, name, low_water), bytes, was_full, end, (*now, sink)),
+            None => {
+                let sent = stack.tcp(*now, sink).send_with(name, bytes, end(true));
+                sent.map(|bytes| Taken { bytes, goes: false })
+            }
+        })
+    }
+    /// Whether the tool's device was told to take nothing.
+    pub fn set_device_takes_nothing(&mut self, takes_nothing: bool) {
+        self.device_takes_nothing = takes_nothing;
+    }
+    /// Packets of the link that were dropped for a reason.
+    pub fn dropped_for(&self, why: inhost_event::Drop) -> u64 {
+        self.stack.instruments().link_counters(self.link).map_or(0, |link| link.dropped_for(why))
     }
     /// Makes `address` one of ours, when it is not: the tool tells addresses by `bind` and in packets only.
     pub fn learn(&mut self, address: IpAddr) {
@@ -259,11 +334,11 @@ impl World {
             let info = socket.connection().and_then(|name| self.tcp(name));
             let (queued, unsent) = info.map_or((0, 0), |info| (info.send_queue_bytes, info.not_sent_bytes));
             let now = self.now;
-            let Ok(socket) = self.descriptors.socket_mut(fd) else { continue };
-            let written = socket.completions.written;
+            let Ok(completions) = self.descriptors.completions_mut(fd) else { continue };
+            let written = completions.written();
             let (sent, acknowledged) =
                 (written.saturating_sub(unsent as u64), written.saturating_sub(queued as u64));
-            if socket.completions.progress(sent, acknowledged, now) {
+            if completions.progress(sent, acknowledged, now) {
                 self.descriptors.note(fd, POLLERR);
             }
         }
