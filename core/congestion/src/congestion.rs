@@ -140,10 +140,6 @@ impl Congestion {
     pub fn window(&self) -> &CongestionWindow {
         &self.window
     }
-    #[cfg(test)]
-    pub(crate) fn window_mut(&mut self) -> &mut CongestionWindow {
-        &mut self.window
-    }
     /// Sets what may be in flight, as loss recovery says.
     #[inline]
     pub fn set_window_bytes(&mut self, bytes: u32) {
@@ -477,5 +473,12 @@ fn cubic_of(algorithm: &mut Algorithm) -> &mut Cubic {
             *other = Algorithm::Cubic(Box::default());
             cubic_of(other)
         }
+    }
+}
+
+#[cfg(test)]
+impl Congestion {
+    pub(crate) fn window_mut(&mut self) -> &mut CongestionWindow {
+        &mut self.window
     }
 }
