@@ -119,6 +119,9 @@ impl EchoSocket {
         Ok(())
     }
     /// Takes the next answer for the application: as much of its data as `into` has room for.
+    ///
+    /// # Errors
+    /// As [`Datagrams::receive`].
     pub fn receive(&mut self, into: &mut [u8], pool: &mut Pool) -> Result<EchoInfo, DatagramError> {
         let DatagramInfo { length_bytes, from, hop_limit, .. } = self.datagrams.receive(into, pool)?;
         Ok(EchoInfo { length_bytes, from: from.address, sequence: from.port, hop_limit })

@@ -207,6 +207,9 @@ impl ProbeSocket {
         has_room
     }
     /// Takes the next answer for the application.
+    ///
+    /// # Errors
+    /// [`DatagramError::WouldBlock`]: there is none; or an earlier error that was not reported yet.
     pub fn receive(&mut self) -> Result<ProbeAnswer, DatagramError> {
         self.datagrams.take_error()?;
         self.answers.pop_front().ok_or(DatagramError::WouldBlock)
@@ -256,7 +259,7 @@ impl ProbeSocket {
             }
         }
     }
-    /// Room for a probe over `path`, whatever its method.
+    /// Bytes that a probe over `path` takes at the most, whatever its method.
     pub fn room_bytes(probe: &Probe, path: &Path) -> usize {
         usize::from(probe.packet_bytes).max(path.ip_header_bytes() + tcp::LENGTH)
     }

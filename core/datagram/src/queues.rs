@@ -91,6 +91,9 @@ impl Datagrams {
         }
     }
     /// Calls `act` with each packet of a thawed socket, and checks the socket.
+    ///
+    /// # Errors
+    /// What was thawed is not the queues of a socket.
     #[cfg(feature = "freeze")]
     pub fn thaw(
         &mut self,
@@ -111,7 +114,10 @@ impl Datagrams {
     pub(crate) fn recent_mut(&mut self) -> &mut RecentlySent {
         &mut self.recent
     }
-    /// The error that waits to be reported, which counts as reported then.
+    /// Reports the error that waits for that, once.
+    ///
+    /// # Errors
+    /// That error.
     pub fn take_error(&mut self) -> Result<(), DatagramError> {
         self.error.take().map_or(Ok(()), Err)
     }
@@ -191,6 +197,9 @@ impl Datagrams {
         self.incoming.queue.front().map(|(_, info)| info)
     }
     /// Takes the next datagram for the application: as much of it as `into` has room for.
+    ///
+    /// # Errors
+    /// [`DatagramError::WouldBlock`]: there is none; or an earlier error that was not reported yet.
     pub fn receive(&mut self, into: &mut [u8], pool: &mut Pool) -> Result<DatagramInfo, DatagramError> {
         self.take_error()?;
         let (packet, info) = self.incoming.pop().ok_or(DatagramError::WouldBlock)?;
@@ -206,11 +215,11 @@ impl Datagrams {
             .with_if(Readiness::WRITABLE, failed || has_room)
             .with_if(Readiness::ERROR, failed)
     }
-    /// Memory that its datagrams pin.
+    /// Memory that its datagrams pin in both directions, in bytes of buffer capacity.
     pub fn held_bytes(&self) -> usize {
         self.incoming.capacity_bytes + self.outgoing.capacity_bytes
     }
-    /// Bytes that wait for the application, and for the link.
+    /// Bytes of data that wait for the application, and for the link.
     pub fn queued_bytes(&self) -> (usize, usize) {
         (self.incoming.bytes(), self.outgoing.bytes())
     }

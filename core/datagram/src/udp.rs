@@ -73,6 +73,9 @@ impl UdpSocket {
         &mut self.datagrams
     }
     /// Checks what is its own of a thawed socket.
+    ///
+    /// # Errors
+    /// What was thawed is not such a socket.
     #[cfg(feature = "freeze")]
     pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
         self.strangers.check()
@@ -259,7 +262,10 @@ impl UdpSocket {
         }
         reported.is_some() || woken
     }
-    /// Takes a datagram that came in; with memory short it may pin `share` bytes at most.
+    /// Takes a datagram that came in; with memory short what came in may pin `share` bytes at most.
+    ///
+    /// # Errors
+    /// [`Drop::QueueFull`] or [`Drop::NoMemory`]: there is no room.
     // spec: RFC1122 4.1.3.5-1
     pub fn deliver(
         &mut self,
