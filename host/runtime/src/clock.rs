@@ -5,6 +5,8 @@ use std::time;
 
 use inhost_base::Instant;
 
+const DAY_MS: u128 = 24 * 60 * 60 * 1000;
+
 /// The system's monotonic clock, counted from when this was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -19,15 +21,23 @@ impl Clock {
         Clock { origin: now.checked_sub(time::Duration::from_secs(1)).unwrap_or(now) }
     }
     /// Nanoseconds from 1970 to the zero of this clock, by the system's calendar as it stands now.
-    #[allow(clippy::disallowed_methods)] // As above.
     pub fn epoch_ns(&self) -> u64 {
-        let calendar = time::SystemTime::now().duration_since(time::UNIX_EPOCH).unwrap_or_default();
-        calendar.saturating_sub(self.origin.elapsed()).as_nanos() as u64
+        since_1970().saturating_sub(self.origin.elapsed()).as_nanos() as u64
+    }
+    /// Milliseconds since midnight, Universal Time, by the system's calendar.
+    pub fn time_of_day_ms(&self) -> u32 {
+        (since_1970().as_millis() % DAY_MS) as u32
     }
     /// The time.
     pub fn now(&self) -> Instant {
         Instant::ZERO + self.origin.elapsed().into()
     }
+}
+
+/// What the system's calendar says.
+#[allow(clippy::disallowed_methods)] // As above.
+fn since_1970() -> time::Duration {
+    time::SystemTime::now().duration_since(time::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// 32 bytes from the system's random source: the seed of a host.

@@ -19,10 +19,12 @@ use crate::reactor::Reactor;
 /// Batches taken from one link in a round: what more has come waits in the device, or is lost there before any work is
 /// spent on it.
 pub const BATCHES_A_ROUND: usize = 4;
-/// Bytes received after which no further batch is taken in a round, for each socket that has something to send: it is to
-/// acknowledge them. A sender on another core goes on with each acknowledgment; one for everything makes the system send all of
-/// the rest at once, within our call that brings it.
+/// Bytes received after which no further batch is taken in a round, where all data comes from one sender: it is to be
+/// acknowledged. A sender on another core goes on with each acknowledgment; one for everything makes the system send all of the
+/// rest at once, within our call that brings it. Of several senders one goes on while others wait.
 const BYTES_AN_ANSWER: u64 = 32 << 10;
+/// After so many batches that left one socket, and no second one, with something to send, all data comes from one sender.
+const ALONE_AFTER_BATCHES: u32 = 16;
 /// Frames sent on one link in a round, whatever has come in.
 pub const FRAMES_A_ROUND: usize = 256;
 /// How soon a link that died is opened again for the first time; each later try waits twice as long.
@@ -130,6 +132,8 @@ pub(crate) struct Link {
     token: u32,
     /// The descriptor was readable, or the last batch was full: look again without waiting.
     look: bool,
+    /// Batches in a row after which one socket and no second one had something to send.
+    lone_batches: u32,
     /// The descriptor is watched for room.
     watches_room: bool,
     /// Another process has the device, or had it and may have ended.
@@ -161,6 +165,7 @@ impl Link {
             recorder,
             token,
             look: true,
+            lone_batches: 0,
             watches_room: false,
             is_given: false,
             more: true,
@@ -228,12 +233,17 @@ impl Link {
             let full = batch.is_full();
             bytes += batch.iter().map(|frame| frame.len() as u64).sum::<u64>();
             host.receive(self.shared.id, batch, now);
-            let answers = host.with_stack(|stack, _| stack.senders(self.shared.id)) as u64;
+            match host.with_stack(|stack, _| stack.senders(self.shared.id)) {
+                0 => {}
+                1 => self.lone_batches = self.lone_batches.saturating_add(1),
+                _ => self.lone_batches = 0,
+            }
             self.take_offer();
             match received {
                 Ok(_) => {
                     self.look = full;
-                    if !full || (answers > 0 && bytes >= answers * BYTES_AN_ANSWER) {
+                    let is_alone = self.lone_batches >= ALONE_AFTER_BATCHES;
+                    if !full || (is_alone && bytes >= BYTES_AN_ANSWER) {
                         return bytes;
                     }
                 }

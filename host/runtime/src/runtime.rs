@@ -29,6 +29,8 @@ pub const POLLS_A_ROUND: usize = 256;
 /// While the runtime looks again and again instead of sleeping, and while something happens in each turn, it asks for readiness
 /// once in so many rounds: links are asked directly.
 const ROUNDS_A_WAIT: u32 = 8;
+/// How long a host's time of day may lag behind the system's calendar.
+const TIME_OF_DAY_EVERY: Duration = Duration::from_secs(60);
 /// The token of the eventfd by which other threads end the sleep.
 const ALARM: u32 = u32::MAX;
 /// The token of the timer that stands for the earliest deadline in somebody else's loop.
@@ -70,6 +72,8 @@ pub struct Runtime {
     views: Links,
     batch: Batch,
     rounds: u64,
+    /// From then on a round tells the hosts the time of day again.
+    time_of_day_due: Instant,
     busy_poll: BusyPoll,
     link_listener: Option<LinkListener>,
     watched: Option<Watched>,
@@ -166,6 +170,7 @@ impl Runtime {
             views: Links::default(),
             batch: Batch::new(),
             rounds: 0,
+            time_of_day_due: Instant::ZERO,
             busy_poll: BusyPoll::off(Instant::ZERO),
             link_listener: None,
             watched: None,
@@ -215,6 +220,7 @@ impl Runtime {
         let clock = self.clock;
         host.set_clock(move || clock.now());
         self.hosts.push(host.clone());
+        self.time_of_day_due = now;
         self.recorders.push(None);
         let config = inhost_record::Config::default();
         self.record(&host, Some(config));
@@ -461,8 +467,11 @@ impl Runtime {
     }
     /// Frames up, timers, tasks. Whether there were any.
     fn work(&mut self) -> bool {
-        let told = self.watched.as_ref().and_then(Watched::told);
         let now = self.clock.now();
+        if self.time_of_day_due <= now {
+            self.tell_time_of_day(now);
+        }
+        let told = self.watched.as_ref().and_then(Watched::told);
         let mut received_bytes = 0;
         for link in &mut self.links {
             if link.advance(now, &self.reactor) {
@@ -483,6 +492,16 @@ impl Runtime {
             self.busy_poll.note_activity(now, received_bytes);
         }
         active
+    }
+
+    /// Tells the hosts the system's time of day. Between two times a machine may have slept, or its calendar may have been
+    /// set.
+    fn tell_time_of_day(&mut self, now: Instant) {
+        self.time_of_day_due = now + TIME_OF_DAY_EVERY;
+        let since_midnight_ms = Some(self.clock.time_of_day_ms());
+        for host in &self.hosts {
+            host.with_stack(|stack, _| stack.ip_mut().set_time_of_day(now, since_midnight_ms));
+        }
     }
 
     /// Frames down.

@@ -45,6 +45,19 @@ fn echo(host: &Host, at: Endpoint) {
     .detach();
 }
 
+/// Timestamps of ICMP and of IP options are those of the system's calendar.
+#[test]
+fn a_host_knows_the_time_of_day() {
+    const DAY_MS: u32 = 24 * 60 * 60 * 1000;
+    let mut runtime = Runtime::new(StackConfig::default()).unwrap();
+    let host = runtime.host().clone();
+    let told_ms = in_time(&mut runtime, async { host.with_stack(|stack, now| stack.ip().time_of_day(now)) });
+    let calendar = time::SystemTime::now().duration_since(time::UNIX_EPOCH).unwrap();
+    let right_ms = (calendar.as_millis() % u128::from(DAY_MS)) as u32;
+    let late_ms = (right_ms + DAY_MS).wrapping_sub(told_ms) % DAY_MS;
+    assert!(late_ms < 10_000, "{told_ms} ms since midnight, {right_ms} by the calendar");
+}
+
 #[test]
 fn a_loopback_echo() {
     let mut runtime = Runtime::new(StackConfig::default()).unwrap();
