@@ -83,6 +83,12 @@ pub(crate) fn write_header(
     }
 }
 
+/// Whether no datagram on `path` takes so much behind a header of `header_bytes`, which IPv6 does not count.
+pub(crate) fn is_too_long(path: &Path, header_bytes: usize, length: usize) -> bool {
+    let counted_bytes = if path.destination.is_ipv6() { 0 } else { header_bytes };
+    counted_bytes + length > DATAGRAM_LIMIT_BYTES
+}
+
 /// Hands `payload` to `output` as one packet, or in fragments when it is too long for the path. Gives how many
 /// fragments it took, 0 for a whole datagram. An error means that nothing was sent; what `output` refuses after it
 /// took a first fragment is lost, as fragments may be.
@@ -98,8 +104,7 @@ pub(crate) fn send(
     let length = payload.len();
     let option_bytes = options.map_or(0, HeaderOptions::length);
     let header_bytes = path.ip_header_bytes() - usize::from(path.option_bytes) + option_bytes;
-    let counted_bytes = if path.destination.is_ipv6() { 0 } else { header_bytes };
-    if counted_bytes + length > DATAGRAM_LIMIT_BYTES {
+    if is_too_long(path, header_bytes, length) {
         return Err(SendDatagramError::TooLong);
     }
     let mut header = [0; HEADER_LIMIT_BYTES];

@@ -16,15 +16,13 @@ use inhost_base::{Instant, IpAddr, LinkId, Random};
 use inhost_buf::{Device, Frame, Full, Offload, Packet, Pool, Slices};
 use inhost_wire::icmpv4::Icmpv4Message;
 use inhost_wire::icmpv6::Icmpv6Message;
-use inhost_wire::{ethernet, icmpv4, ipv4, ipv6};
+use inhost_wire::{ethernet, icmpv4, ipv4};
 use limits::ErrorLimits;
 pub(crate) use message::IcmpMessage;
 
 /// Room for the headers of a datagram's packets: link, and IPv4 with all options, which is more than IPv6 with a
 /// fragment header.
 const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
-/// The longest echo data that fits a datagram.
-const ECHO_LIMIT_BYTES: usize = u16::MAX as usize - ipv6::LENGTH - icmpv4::LENGTH;
 
 /// The variable part of an echo request or reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -240,9 +238,10 @@ fn echo_packet(
         (IpAddr::V6(_), true) => IcmpMessage::V6(Icmpv6Message::EchoRequest { identifier, sequence, data }),
         (IpAddr::V6(_), false) => IcmpMessage::V6(Icmpv6Message::EchoReply { identifier, sequence, data }),
     };
-    let is_too_long = data.len() > ECHO_LIMIT_BYTES;
-    let error = if is_too_long { SendDatagramError::TooLong } else { SendDatagramError::NoMemory };
-    let packet = message.packet(path, pool).ok_or(error)?;
+    if fragment::is_too_long(path, path.ip_header_bytes(), icmpv4::LENGTH + data.len()) {
+        return Err(SendDatagramError::TooLong);
+    }
+    let packet = message.packet(path, pool).ok_or(SendDatagramError::NoMemory)?;
     Ok((packet, HeaderHow::new(message.protocol())))
 }
 

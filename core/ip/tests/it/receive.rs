@@ -479,6 +479,22 @@ fn within_the_host_everything_of_ours_can_be_reached() {
 }
 
 #[test]
+fn the_longest_echo_waits_for_memory_and_a_longer_one_is_too_long() {
+    let mut host = host();
+    host.pool.set_limit_bytes(4096);
+    for (to, most) in [("10.0.0.1", 65_507), ("fd00::1", 65_527)] {
+        let path = host.route(to).unwrap();
+        let mut ask = |data: &[u8]| {
+            let echo = EchoMessage { identifier: 1, sequence: 2, data };
+            host.with(|ip, env| ip.echo_request(&path, &echo, env, &mut Wire::default()))
+        };
+        let data = vec![0; most + 1];
+        assert_eq!(ask(&data[..most]), Err(SendDatagramError::NoMemory), "{to}");
+        assert_eq!(ask(&data), Err(SendDatagramError::TooLong), "{to}");
+    }
+}
+
+#[test]
 fn an_answer_to_many_is_nobodys() {
     let mut host = host();
     let (identifier, sequence, data) = (1, 2, &b"who"[..]);
