@@ -21,7 +21,6 @@ mod options;
 mod pressure;
 mod probes;
 mod redirects;
-mod resident;
 mod rules;
 mod seeds;
 mod sharing;

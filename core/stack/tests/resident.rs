@@ -1,6 +1,10 @@
-//! What a process takes in all while callers make its host hold as much as it will. One test alone in its program.
+//! What a process takes in all while callers make its host hold as much as it will. A program of its own, for it counts
+//! all that its process holds.
 
-use crate::common::siege::{DISCARD, Said, Siege};
+#[path = "it/common/mod.rs"]
+mod common;
+
+use common::siege::{DISCARD, Said, Siege};
 use inhost_base::{Duration, Endpoint};
 use inhost_stack::StackConfig;
 use inhost_wire::tcp::{Flags, TcpHeader};
