@@ -20,6 +20,8 @@ const LEAST_AGE: Duration = Duration::from_secs(1);
 /// Offences that are logged, and files that are written, in a minute; the rest is counted.
 const OFFENCES_A_MINUTE: u32 = 10;
 const FILES_A_MINUTE: u32 = 10;
+/// How often it is said that more happened than could be looked at.
+const LOSSES_A_MINUTE: u32 = 1;
 
 /// Gives the host its recorder, before it has links.
 pub fn start(runtime: &mut Runtime, config: &Record) -> Result<(), Failure> {
@@ -38,6 +40,8 @@ pub fn start(runtime: &mut Runtime, config: &Record) -> Result<(), Failure> {
         folder: config.folder.clone(),
         offences: Limit::new(OFFENCES_A_MINUTE),
         files: Limit::new(FILES_A_MINUTE),
+        losses: Limit::new(LOSSES_A_MINUTE),
+        lost: 0,
         written: 0,
     };
     host.spawn(keeper.run()).detach();
@@ -84,16 +88,29 @@ struct Keeper {
     folder: Option<PathBuf>,
     offences: Limit,
     files: Limit,
+    losses: Limit,
+    /// Notices that were lost and not told of yet.
+    lost: u64,
     written: u64,
 }
 
 impl Keeper {
     async fn run(mut self) {
         loop {
-            match self.recorder.notice().await {
+            let notice = self.recorder.notice().await;
+            self.tell_lost();
+            match notice {
                 Notice::Sprung(sprung) => self.sprung(sprung).await,
                 Notice::Offence(offence) => self.offence(offence).await,
             }
+        }
+    }
+    /// Says how much came faster than it could be looked at.
+    fn tell_lost(&mut self) {
+        self.lost += self.recorder.take_lost_notices();
+        if self.lost > 0 && self.losses.take(self.host.now()).is_some() {
+            let lost = std::mem::take(&mut self.lost);
+            warn!(target: "record", lost, "traps sprang, or packets were broken, faster than this could be looked at");
         }
     }
     async fn sprung(&mut self, sprung: Sprung) {
