@@ -83,10 +83,10 @@ pub(crate) fn write_header(
     }
 }
 
-/// Whether no datagram on `path` takes so much behind a header of `header_bytes`, which IPv6 does not count.
-pub(crate) fn is_too_long(path: &Path, header_bytes: usize, length: usize) -> bool {
+/// Whether a datagram on `path` takes so much behind a header of `header_bytes`, which IPv6 does not count.
+pub(crate) fn fits(path: &Path, header_bytes: usize, length: usize) -> Result<(), SendDatagramError> {
     let counted_bytes = if path.destination.is_ipv6() { 0 } else { header_bytes };
-    counted_bytes + length > DATAGRAM_LIMIT_BYTES
+    if counted_bytes + length <= DATAGRAM_LIMIT_BYTES { Ok(()) } else { Err(SendDatagramError::TooLong) }
 }
 
 /// Hands `payload` to `output` as one packet, or in fragments when it is too long for the path. Gives how many
@@ -104,9 +104,7 @@ pub(crate) fn send(
     let length = payload.len();
     let option_bytes = options.map_or(0, HeaderOptions::length);
     let header_bytes = path.ip_header_bytes() - usize::from(path.option_bytes) + option_bytes;
-    if is_too_long(path, header_bytes, length) {
-        return Err(SendDatagramError::TooLong);
-    }
+    fits(path, header_bytes, length)?;
     let mut header = [0; HEADER_LIMIT_BYTES];
     if header_bytes + length <= usize::from(path.mtu_bytes) {
         let written = write_header(path, how, options, identification, length, None, &mut header);

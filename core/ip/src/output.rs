@@ -238,9 +238,7 @@ fn echo_packet(
         (IpAddr::V6(_), true) => IcmpMessage::V6(Icmpv6Message::EchoRequest { identifier, sequence, data }),
         (IpAddr::V6(_), false) => IcmpMessage::V6(Icmpv6Message::EchoReply { identifier, sequence, data }),
     };
-    if fragment::is_too_long(path, path.ip_header_bytes(), icmpv4::LENGTH + data.len()) {
-        return Err(SendDatagramError::TooLong);
-    }
+    fragment::fits(path, path.ip_header_bytes(), icmpv4::LENGTH + data.len())?;
     let packet = message.packet(path, pool).ok_or(SendDatagramError::NoMemory)?;
     Ok((packet, HeaderHow::new(message.protocol())))
 }
