@@ -21,7 +21,7 @@ use std::sync::Arc;
 use inhost_base::{Duration, Instant, LinkId, Random};
 use inhost_buf::Batch;
 use inhost_socket::Host;
-use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig};
+use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig, TcpSocketId};
 
 use crate::agenda::Agenda;
 use crate::buffers::Buffers;
@@ -435,8 +435,13 @@ impl Network {
         });
         self.watch.checker.becomes_scarce(host, out_bytes);
     }
-    /// Moves the sequence numbers of all connections that a host has at some time to come, as though gigabytes had been sent
-    /// and received: no byte moves, and neither the peer nor anybody who sees frames notices.
+    /// Moves the sequence numbers of a host's connection on, as though gigabytes had been sent and received: no byte
+    /// moves, and neither the peer nor anybody who sees frames notices. Whether the connection could be moved: it is
+    /// open, and not with the host itself.
+    pub fn jump_sequence(&mut self, host: usize, socket: TcpSocketId, send_by: u32, receive_by: u32) -> bool {
+        self.jumpers[host].jump(&self.hosts[host].host, socket, send_by, receive_by)
+    }
+    /// Moves the numbers of all connections that a host has at some time to come.
     pub fn plan_jump(&mut self, host: usize, plan: JumpPlan) {
         self.jumpers[host].plan(plan);
     }
