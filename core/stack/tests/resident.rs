@@ -4,10 +4,9 @@
 #[path = "it/common/mod.rs"]
 mod common;
 
-use common::siege::{DISCARD, Said, Siege};
-use inhost_base::{Duration, Endpoint};
+use common::siege::{DISCARD, Siege};
+use inhost_base::Duration;
 use inhost_stack::StackConfig;
-use inhost_wire::tcp::{Flags, TcpHeader};
 
 const MEMORY_BYTES: usize = 256 << 20;
 /// More than the memory has room for.
@@ -20,20 +19,6 @@ fn resident_bytes() -> usize {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
 }
-/// Every other byte of what a caller may send, and never the one that is due.
-fn scatter(siege: &mut Siege, from: Endpoint, said: Said) {
-    for piece in 0..PIECES {
-        let header = TcpHeader {
-            sequence: said.acknowledgment + (1 + 2 * piece),
-            acknowledgment: said.next,
-            flags: Flags::ACK,
-            window: 60_000,
-            ..TcpHeader::default()
-        };
-        siege.throw(from, DISCARD, header, b"x");
-    }
-}
-
 #[test]
 fn pieces_out_of_order_take_at_most_a_third_more_than_the_limit_in_all() {
     let mut config = StackConfig::default();
@@ -44,10 +29,7 @@ fn pieces_out_of_order_take_at_most_a_third_more_than_the_limit_in_all() {
         let callers = hundred * 100..(hundred + 1) * 100;
         siege.open(callers.clone(), DISCARD, 60_000);
         for number in callers {
-            let from = Siege::caller(number);
-            if let Some(said) = siege.said.get(&from).copied() {
-                scatter(&mut siege, from, said);
-            }
+            siege.scatter(Siege::caller(number), PIECES);
         }
         siege.round(Duration::from_millis(1));
         most = most.max(resident_bytes());

@@ -1,30 +1,14 @@
 //! Callers that make a host hold as much as it will, and honest ones beside them.
 
 use crate::common::siege::{CHARGEN, DISCARD, Siege};
-use inhost_base::{Duration, Endpoint};
+use inhost_base::Duration;
 use inhost_event::Ignore;
 use inhost_stack::StackConfig;
-use inhost_wire::tcp::{Flags, TcpHeader};
 
 fn siege(memory_bytes: usize) -> Siege {
     let mut config = StackConfig::default();
     config.memory_limit_bytes = memory_bytes;
     Siege::new(config)
-}
-/// Every other byte that a caller may send, and never the one that is due.
-fn scatter(siege: &mut Siege, from: Endpoint, pieces: u32) {
-    let Some(said) = siege.said.get(&from).copied() else { return };
-    for piece in 0..pieces.min(said.window_bytes.saturating_sub(2) / 2) {
-        let header = TcpHeader {
-            sequence: said.acknowledgment + (1 + 2 * piece),
-            acknowledgment: said.next,
-            flags: Flags::ACK,
-            window: 60_000,
-            ..TcpHeader::default()
-        };
-        siege.throw(from, DISCARD, header, b"x");
-    }
-    siege.round(Duration::from_micros(10));
 }
 /// Bytes of an honest upload in two seconds.
 fn upload(siege: &mut Siege) -> u64 {
@@ -46,7 +30,8 @@ fn pieces_out_of_order_leave_most_of_the_memory_and_an_upload_its_rate() {
     siege.open(0..31, DISCARD, 60_000);
     assert_eq!(siege.said.len(), 31);
     for number in 0..31 {
-        scatter(&mut siege, Siege::caller(number), 128 << 10);
+        siege.scatter(Siege::caller(number), 128 << 10);
+        siege.round(Duration::from_micros(10));
     }
     let pinned = siege.host.memory().outstanding_bytes();
     assert!(pinned < MEMORY / 4, "{pinned} of {MEMORY} bytes");

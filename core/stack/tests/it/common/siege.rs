@@ -111,6 +111,20 @@ impl Siege {
         };
         self.throw(from, port, header, b"");
     }
+    /// Sends up to `pieces` of one byte to [`DISCARD`]: every other one that a caller may send, and never the one that is due.
+    pub fn scatter(&mut self, from: Endpoint, pieces: u32) {
+        let Some(said) = self.said.get(&from).copied() else { return };
+        for piece in 0..pieces.min(said.window_bytes.saturating_sub(2) / 2) {
+            let header = TcpHeader {
+                sequence: said.acknowledgment + (1 + 2 * piece),
+                acknowledgment: said.next,
+                flags: Flags::ACK,
+                window: 60_000,
+                ..TcpHeader::default()
+            };
+            self.throw(from, DISCARD, header, b"x");
+        }
+    }
     /// One round of both hosts, `time` later.
     pub fn round(&mut self, time: Duration) {
         self.now += time;
