@@ -171,6 +171,19 @@ fn traps_spring_once_in_a_while_and_only_for_whom_they_are_meant() {
 }
 
 #[test]
+fn notices_that_nobody_takes_are_counted() {
+    let mut recorder = recorder();
+    let dropped = FrameDropped { link: LINK, why: Drop::Checksum };
+    for _ in 0..100 {
+        recorder.record(Instant::from_millis(4), Event::FrameDropped(dropped));
+    }
+    let taken = notices(&recorder).len() as u64;
+    assert!(taken > 0);
+    assert_eq!(recorder.take_lost_notices(), 100 - taken);
+    assert_eq!(recorder.take_lost_notices(), 0);
+}
+
+#[test]
 fn a_retransmission_is_of_the_frame_that_left_last() {
     let mut recorder = recorder();
     assert!(recorder.arm("retransmission port 80".parse().unwrap()));
