@@ -204,36 +204,37 @@ impl<'a> TcpSockets<'a> {
             }
         }
         let env = &mut env.tcp(socket.key());
-        let (sent, lacks_memory) = sockets.call(socket, env, |connection, env| {
-            let sent = add(connection, env);
-            (
-                sent,
-                sent == Err(inhost_tcp::StreamError::WouldBlock) && connection.sender().writable_bytes() > 0,
-            )
-        })?;
+        let mut lacks_memory = false;
+        let sent = sockets.call(socket, env, |connection, env| {
+            let sent = add(connection, env).map_err(StreamError::from);
+            lacks_memory = sent == Err(StreamError::WouldBlock) && connection.sender().writable_bytes() > 0;
+            sent
+        });
         if lacks_memory {
             sockets.schedule_mut().wait_for_memory(socket.place(), now);
         }
-        sent.map_err(StreamError::from)
+        sent
     }
     /// Lets the application take something from a connection.
     #[inline(always)]
     fn take<R>(
         &mut self,
         socket: TcpSocketId,
-        take: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> R,
-    ) -> Result<R, SocketError> {
-        self.sockets.call(socket, &mut self.env.tcp(socket.key()), take)
+        take: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> Result<R, inhost_tcp::StreamError>,
+    ) -> Result<R, StreamError> {
+        self.sockets.call(socket, &mut self.env.tcp(socket.key()), |connection, env| {
+            take(connection, env).map_err(StreamError::from)
+        })
     }
     /// Takes the packet with the first bytes that wait, to be read where they lie: an empty one at the end of the stream.
     /// Its memory is the host's: give it back to [`crate::Stack::pool`].
     pub fn borrow(&mut self, socket: TcpSocketId) -> Result<Packet, StreamError> {
-        self.take(socket, |connection, env| connection.borrow(env))?.map_err(StreamError::from)
+        self.take(socket, |connection, env| connection.borrow(env))
     }
     /// Moves bytes that arrived in order into `into`: `Ok(0)` (for a place that is not empty) at the end of the
     /// stream.
     pub fn read(&mut self, socket: TcpSocketId, into: &mut [u8]) -> Result<usize, StreamError> {
-        self.take(socket, |connection, env| connection.read(into, env))?.map_err(StreamError::from)
+        self.take(socket, |connection, env| connection.read(into, env))
     }
     /// The first bytes that wait, as far as they lie in one piece; [`TcpSockets::consume`] takes them.
     pub fn front(self, socket: TcpSocketId) -> Result<&'a [u8], SocketError> {
@@ -241,7 +242,10 @@ impl<'a> TcpSockets<'a> {
     }
     /// Drops up to `bytes` from the front of what waits.
     pub fn consume(&mut self, socket: TcpSocketId, bytes: usize) -> Result<(), SocketError> {
-        self.take(socket, |connection, env| connection.consume(bytes, env))
+        self.sockets.call(socket, &mut self.env.tcp(socket.key()), |connection, env| {
+            connection.consume(bytes, env);
+            Ok(())
+        })
     }
     /// Copies bytes that arrived in order without taking them.
     pub fn peek(&self, socket: TcpSocketId, into: &mut [u8]) -> Result<usize, StreamError> {

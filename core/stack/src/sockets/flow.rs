@@ -22,22 +22,24 @@ impl Sockets {
     }
     /// Lets the application call a connection that it holds.
     #[inline(always)]
-    pub(crate) fn call<R>(
+    pub(crate) fn call<R, E: From<SocketError>>(
         &mut self,
         key: TcpSocketId,
         env: &mut Environment<'_>,
-        call: impl FnOnce(&mut Connection, &mut Environment<'_>) -> R,
-    ) -> Result<R, SocketError> {
+        call: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
         let Sockets { slab, schedule, .. } = self;
-        let Some(Socket::Tcp(flow)) = slab.at_mut(key.key()) else { return Err(SocketError::NoSocket) };
+        let Some(Socket::Tcp(flow)) = slab.at_mut(key.key()) else {
+            return Err(SocketError::NoSocket.into());
+        };
         if flow.has(TcpSocketFlags::SILENT) {
-            return Err(SocketError::NoSocket);
+            return Err(SocketError::NoSocket.into());
         }
         let result = call(flow.connection_mut(), env);
         // An application that reads first has no data for the SYN.
         flow.release_deferred(env);
         follow(schedule, flow, key.place(), env.now());
-        Ok(result)
+        result
     }
     /// Brings a flow's timer and its place among the senders in line with its connection.
     #[inline]
