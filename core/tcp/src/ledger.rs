@@ -39,19 +39,6 @@ impl Accounts {
     pub fn delivered_segments(&self) -> u32 {
         self.delivered_segments
     }
-    /// Emits the causes of both ledgers.
-    pub fn emit_causes(&self, env: &mut Environment<'_>) {
-        let (socket, send, receive) = (env.socket(), self.send_cause(), self.receive_cause());
-        env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
-    }
-    /// Updates the receive ledger's cause. Emits both causes if it changed, or if the send ledger's cause `changed`.
-    #[inline]
-    pub fn update_receiving(&mut self, cause: ReceiveCause, mut changed: bool, env: &mut Environment<'_>) {
-        changed |= self.receive_waits_for(cause, env.now());
-        if changed {
-            self.emit_causes(env);
-        }
-    }
     /// What sending waits for.
     pub fn send_cause(&self) -> SendCause {
         self.send
@@ -60,43 +47,51 @@ impl Accounts {
     pub fn receive_cause(&self) -> ReceiveCause {
         self.receive
     }
-    /// From `now` on sending waits for `cause`; true when it waited for something else.
+    /// From now on sending waits for `send`, and receiving for `receive`. Emits both if one of them has changed.
     #[inline]
-    pub fn send_waits_for(&mut self, cause: SendCause, now: Instant) -> bool {
-        if self.send == cause {
-            return false;
+    pub fn wait_for(&mut self, send: SendCause, receive: ReceiveCause, env: &mut Environment<'_>) {
+        if (self.send, self.receive) == (send, receive) {
+            return;
         }
+        let now = env.now();
+        if self.send != send {
+            if now > self.send_since {
+                self.count_sending(now);
+            }
+            self.send = send;
+        }
+        if self.receive != receive {
+            if now > self.receive_since {
+                self.count_receiving(now);
+            }
+            self.receive = receive;
+        }
+        let socket = env.socket();
+        env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
+    }
+    #[inline(never)]
+    fn count_sending(&mut self, now: Instant) {
         let elapsed = now.since(self.send_since);
-        self.send_since = self.send_since.max(now);
+        self.send_since = now;
         match self.send {
             SendCause::Opening => self.opening += elapsed,
             SendCause::ApplicationIdle => self.idle += elapsed,
             SendCause::AwaitingAcknowledgment => self.awaiting_acknowledgment += elapsed,
             SendCause::Link => self.link += elapsed,
-            _ if elapsed == Duration::ZERO => {}
             other => self.others.get_or_insert_default().send.add(other, elapsed),
         }
-        self.send = cause;
-        true
     }
-    /// From `now` on receiving waits for `cause`; true when it waited for something else.
-    #[inline]
-    pub fn receive_waits_for(&mut self, cause: ReceiveCause, now: Instant) -> bool {
-        if self.receive == cause {
-            return false;
-        }
+    #[inline(never)]
+    fn count_receiving(&mut self, now: Instant) {
         let elapsed = now.since(self.receive_since);
-        self.receive_since = self.receive_since.max(now);
+        self.receive_since = now;
         match self.receive {
             // Both ledgers leave it in the same call, and the sending one has counted it.
             ReceiveCause::Opening => {}
             ReceiveCause::AwaitingData => self.awaiting_data += elapsed,
             ReceiveCause::ApplicationSlow => self.application_slow += elapsed,
-            _ if elapsed == Duration::ZERO => {}
             other => self.others.get_or_insert_default().receive.add(other, elapsed),
         }
-        self.receive = cause;
-        true
     }
     /// Both ledgers as they stand at `now`.
     pub fn at(&self, now: Instant) -> Ledgers {

@@ -49,7 +49,7 @@ impl Connection {
     /// segment bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
         self.sender.end_burst(&self.common, pushed);
-        let _ = self.decide();
+        self.common.set(ConnectionFlags::WANTS_TRANSMIT, self.next_segment().is_ok());
     }
 
     /// Moves bytes of the stream into `into`, in order; `Ok(0)` at the stream's end (or for an empty `into`). A read
@@ -139,7 +139,7 @@ impl Connection {
         }
         // Reading changes no other decision about what to send.
         let cause = self.receiver.receive_cause(&self.common);
-        self.accounts.update_receiving(cause, false, env);
+        self.accounts.wait_for(self.accounts.send_cause(), cause, env);
     }
     /// Our side closes.
     fn close_sending(&mut self, env: &mut Environment<'_>) {

@@ -60,7 +60,7 @@ impl Connection {
     #[inline]
     pub fn wants_transmit(&self, now: Instant) -> bool {
         // The decision is made when an event changes it; the time alone changes nothing before `timeout`. Every call
-        // that may change it ends with `decide`.
+        // that may change it ends with `update`.
         let _ = now;
         debug_assert_eq!(self.common.has(ConnectionFlags::WANTS_TRANSMIT), self.next_segment().is_ok());
         self.common.has(ConnectionFlags::WANTS_TRANSMIT)
@@ -191,24 +191,16 @@ impl Connection {
     }
     /// Updates both ledgers and the persist timer for what has changed: done at the end of every call, but for
     /// [`Connection::receive_predicted`], whose caller does it once for all segments of a round.
-    #[inline]
+    #[inline(always)]
     pub fn update(&mut self, env: &mut Environment<'_>) {
-        let next = self.decide();
+        let next = self.next_segment();
+        self.common.set(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
         self.update_with(next, env);
     }
     /// As [`Self::update`], where the next segment is known.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update_with(&mut self, next: Result<Next, SendCause>, env: &mut Environment<'_>) {
         let cause = self.sender.cause(&self.common, next, self.accounts.send_cause(), env.now());
-        let changed = self.accounts.send_waits_for(cause, env.now());
-        let cause = self.receiver.receive_cause(&self.common);
-        self.accounts.update_receiving(cause, changed, env);
-    }
-    /// Decides what to send next, and caches in WANTS whether there is anything to send.
-    #[inline]
-    pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
-        let next = self.next_segment();
-        self.common.set(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
-        next
+        self.accounts.wait_for(cause, self.receiver.receive_cause(&self.common), env);
     }
 }
