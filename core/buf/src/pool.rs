@@ -101,25 +101,26 @@ impl Pool {
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(storage.len());
         // The class is the number of doublings from the smallest size.
         let class = (storage.len() / LEAST_BUFFER_BYTES).trailing_zeros() as usize;
-        if CLASSES_BYTES.get(class) == Some(&storage.len())
-            && self.free[class].len() < KEPT_BYTES / CLASSES_BYTES[class]
-        {
+        let kept = (KEPT_BYTES / LEAST_BUFFER_BYTES) >> class.min(CLASSES_BYTES.len());
+        if CLASSES_BYTES.get(class) == Some(&storage.len()) && self.free[class].len() < kept {
             self.free[class].push(storage);
         }
     }
-    /// A buffer for the same bytes that is at least half full, or bare and the smallest there is: else the bytes move to such a
-    /// one, if there is memory.
+    /// Lets a packet lie in a buffer that is at least half full, or bare and the smallest there is: else its bytes move to such
+    /// a one, if there is memory.
     #[inline]
-    pub fn tighten(&mut self, packet: Packet) -> Packet {
+    pub fn tighten(&mut self, packet: &mut Packet) {
         let is_least = || packet.headroom() == 0 && packet.capacity() <= LEAST_BUFFER_BYTES;
-        if packet.len() * 2 >= packet.capacity() || is_least() { packet } else { self.moved(packet) }
+        if packet.len() * 2 < packet.capacity() && !is_least() {
+            self.move_to_least(packet);
+        }
     }
     #[inline(never)]
-    fn moved(&mut self, packet: Packet) -> Packet {
-        let Some(mut small) = self.take_bare(packet.len()) else { return packet };
-        small.append(packet.bytes());
-        self.give(packet);
-        small
+    fn move_to_least(&mut self, packet: &mut Packet) {
+        if let Some(mut small) = self.take_bare(packet.len()) {
+            small.append(packet.bytes());
+            self.give(core::mem::replace(packet, small));
+        }
     }
     /// Counts a packet in another pool's memory as taken from this pool. False when the limit is reached.
     pub fn adopt(&mut self, packet: &Packet) -> bool {

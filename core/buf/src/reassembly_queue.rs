@@ -224,7 +224,7 @@ impl ReassemblyQueue {
             self.touch(start);
             return true;
         }
-        let packet = pool.tighten(packet);
+        pool.tighten(&mut packet);
         let fills_a_neighbour = match (before, after) {
             (Some(run), _) => run.packets.back().is_some_and(|last| takes(last, &packet)),
             (None, Some(run)) => run.packets.front().is_some_and(|first| takes(&packet, first)),

@@ -50,7 +50,7 @@ impl ReceiveQueue {
     /// Adds the visible bytes of `payload` at the end. Small ones are copied and their buffer returned to `pool`; a kept
     /// buffer is at least half full, if the pool has such ([`Pool::tighten`]).
     #[inline]
-    pub fn push(&mut self, payload: Packet, pool: &mut Pool) {
+    pub fn push(&mut self, mut payload: Packet, pool: &mut Pool) {
         let length = payload.len();
         if length == 0 {
             return pool.give(payload);
@@ -62,7 +62,8 @@ impl ReceiveQueue {
             last.append(payload.bytes());
             return pool.give(payload);
         }
-        self.keep(pool.tighten(payload));
+        pool.tighten(&mut payload);
+        self.keep(payload);
     }
     /// Moves bytes from the front into `into`, and returns their number.
     #[inline]

@@ -175,12 +175,12 @@ impl SendQueue {
         let Some(chunk) = self.chunks.get_mut(index) else { return Slices::EMPTY };
         let sum = if wants_sum { chunk.sum(at, length) } else { None };
         let skip = (at - chunk.start()) as usize;
-        if chunk.len() < skip + length {
-            return self.slices(offset, length).with_sum(sum);
-        }
-        // Looked up a second time, so that the mutable borrow ends before the branch above.
+        // Looked up a second time, so that the mutable borrow has ended.
         let bytes = self.chunks.get(index).map_or(&[][..], Chunk::bytes);
-        Slices::one_of(bytes.get(skip..skip + length).unwrap_or(&[]), sum)
+        match bytes.get(skip..skip + length) {
+            Some(piece) => Slices::one_of(piece, sum),
+            None => self.slices_from(index, at, length).with_sum(sum),
+        }
     }
     /// [`SendQueue::slices`] for a device that [keeps payloads by reference](crate::Offers::sharing). The payload can be
     /// [shared](crate::Frame::share) if all its chunks are long.
@@ -224,11 +224,10 @@ impl SendQueue {
     /// [`SendQueue::index_of`], remembered for the next look-up.
     #[inline]
     fn find(&mut self, at: u64) -> usize {
-        let holds = |index: &usize| {
-            self.chunks.get(*index).is_some_and(|chunk| chunk.start() <= at && at < chunk.end())
-        };
-        let near = [self.last, self.last + 1].into_iter().find(holds);
-        self.last = near.unwrap_or_else(|| self.index_of(at));
+        if !self.chunks.get(self.last).is_some_and(|chunk| chunk.holds(at)) {
+            let is_next = self.chunks.get(self.last + 1).is_some_and(|chunk| chunk.holds(at));
+            self.last = if is_next { self.last + 1 } else { self.index_of(at) };
+        }
         self.last
     }
     /// The chunk that holds stream offset `at`: mostly the first, found by binary search in a long flight.

@@ -106,6 +106,11 @@ impl Chunk {
     pub(super) fn end(&self) -> u64 {
         self.start() + self.len() as u64
     }
+    /// Whether it has the byte at stream offset `at`.
+    #[inline]
+    pub(super) fn holds(&self, at: u64) -> bool {
+        at.wrapping_sub(self.start()) < self.len() as u64
+    }
     /// Bytes held.
     #[inline]
     pub(super) fn len(&self) -> usize {
