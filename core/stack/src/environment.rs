@@ -32,11 +32,6 @@ impl<'a> Environment<'a> {
         resources.tick(now);
         Environment { now, sink, network, resources }
     }
-    /// The same, for a step of this one.
-    pub(crate) fn reborrow(&mut self) -> Environment<'_> {
-        let Environment { now, sink, network, resources } = self;
-        Environment { now: *now, sink: &mut **sink, network, resources }
-    }
     pub(crate) fn now(&self) -> Instant {
         self.now
     }

@@ -166,7 +166,7 @@ impl Stack {
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         let (sockets, mut env) = step(&mut self.parts, now, sink);
         if !batch.is_empty() {
-            Reception::new(sockets, link, env.reborrow()).batch(batch);
+            Reception::new(sockets, link, &mut env).batch(batch);
         }
         wake_resolved(sockets, env.network_mut());
         run_loopback(sockets, &mut self.loopback, &mut env);
@@ -229,9 +229,9 @@ impl Stack {
     ) -> Transmitted {
         let (sockets, mut env) = step(&mut self.parts, now, sink);
         run_loopback(sockets, &mut self.loopback, &mut env);
-        let done = match link != LOOPBACK && has_output(sockets, env.network(), link) {
-            true => transmit(sockets, link, budget_frames, device, env.reborrow()),
-            false => Transmitted::default(),
+        let done = match link {
+            LOOPBACK => Transmitted::default(),
+            link => transmit(sockets, link, budget_frames, device, &mut env),
         };
         wake_resolved(sockets, env.network_mut());
         done
@@ -345,11 +345,11 @@ fn loopback_waits(sockets: &Sockets, network: &Network, loopback: &Loopback) -> 
 #[inline(always)]
 fn run_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
     if loopback.stalled_until().is_some() || loopback_waits(sockets, env.network(), loopback) {
-        run_busy_loopback(sockets, loopback, env.reborrow());
+        run_busy_loopback(sockets, loopback, env);
     }
 }
 #[inline(never)]
-fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, mut env: Environment<'_>) {
+fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
     loopback.resume(env.now());
     for _ in 0..LOOPBACK_PASSES_PER_CALL {
         if !loopback_waits(sockets, env.network(), loopback) || loopback.is_stalled() {
@@ -357,7 +357,7 @@ fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, mut env: En
         }
         if has_output(sockets, env.network(), LOOPBACK) {
             loopback.fill(env.pool());
-            let done = transmit(sockets, LOOPBACK, PASS_FRAMES, loopback, env.reborrow());
+            let done = transmit(sockets, LOOPBACK, PASS_FRAMES, loopback, env);
             if done.frames == 0 && done.device_full && !loopback.has_frames() {
                 loopback.stall(env.now());
             }
@@ -366,7 +366,7 @@ fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, mut env: En
         env.counters().loopback_full += loopback.take_refused();
         for _ in 0..PASS_FRAMES {
             let Some(packet) = loopback.pop() else { break };
-            let mut reception = Reception::new(sockets, LOOPBACK, env.reborrow());
+            let mut reception = Reception::new(sockets, LOOPBACK, env);
             if packet.pieces() == 0 {
                 reception.frame(packet);
             } else {

@@ -15,20 +15,9 @@ pub(crate) fn apply(sockets: &mut Sockets, key: TcpSocketId, outcome: &Outcome, 
     if outcome.dropped.is_some() || outcome.reset.is_some() {
         refuse(sockets, key, outcome, env);
     }
-    apply_changes(sockets, key, outcome.changes, env);
-}
-
-/// The same where no segment was dropped, and none is to be answered by a reset.
-#[inline]
-pub(crate) fn apply_changes(
-    sockets: &mut Sockets,
-    key: TcpSocketId,
-    changes: Changes,
-    env: &mut Environment<'_>,
-) {
     sockets.reschedule(key, env.now());
-    if !changes.is_empty() {
-        tell(sockets, key, changes, env);
+    if !outcome.changes.is_empty() {
+        tell(sockets, key, outcome.changes, env);
     }
 }
 
@@ -45,7 +34,9 @@ fn refuse(sockets: &Sockets, key: TcpSocketId, outcome: &Outcome, env: &mut Envi
     }
 }
 
-fn tell(sockets: &mut Sockets, key: TcpSocketId, changes: Changes, env: &mut Environment<'_>) {
+/// Tells what has changed.
+#[inline(never)]
+pub(crate) fn tell(sockets: &mut Sockets, key: TcpSocketId, changes: Changes, env: &mut Environment<'_>) {
     if changes.intersects(Changes::REACHED)
         && let Some(flow) = sockets.tcp(key)
         && (!flow.is_on_link() || env.paths().has_neighbours(flow.link()))

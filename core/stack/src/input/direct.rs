@@ -14,7 +14,7 @@ use inhost_wire::packet::TcpPacket;
 use inhost_wire::protocol;
 use inhost_wire::tcp::Flags;
 
-impl Reception<'_> {
+impl Reception<'_, '_> {
     /// Takes a frame that came in on the link, where the fast path may have found already `whose` it is. False leaves the
     /// packet as it was.
     #[inline(always)]
@@ -42,8 +42,8 @@ impl Reception<'_> {
                 let (header, ecn) = (direct.tcp.header(), direct.ip.ecn());
                 self.env.network_mut().ip_mut().count_delivered(link, 1);
                 self.arrived(packet, from, to);
-                match flow_segment(self.sockets, key, &header, packet, ecn, &mut self.env) {
-                    Ok(outcome) => apply(self.sockets, key, &outcome, &mut self.env),
+                match flow_segment(self.sockets, key, &header, packet, ecn, self.env) {
+                    Ok(outcome) => apply(self.sockets, key, &outcome, self.env),
                     Err(why) => self.env.drop_frame(link, why),
                 }
             }
@@ -67,7 +67,7 @@ impl Reception<'_> {
                     least_sequence: None,
                     name_hash: Some(name_hash),
                 };
-                if let Err(why) = call.input(self.sockets, packet, &mut self.env) {
+                if let Err(why) = call.input(self.sockets, packet, self.env) {
                     self.env.drop_frame(link, why);
                 }
             }
@@ -99,7 +99,7 @@ impl Reception<'_> {
     }
     /// Counts and reports a frame, and trims it to the segment's payload.
     fn arrived(&mut self, packet: &mut Packet, from: usize, to: usize) {
-        count_frame(self.link, packet.len(), self.mask, &mut self.env);
+        count_frame(self.link, packet.len(), self.mask, self.env);
         packet.truncate(to);
         packet.trim_front(from);
     }

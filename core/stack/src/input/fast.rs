@@ -2,7 +2,7 @@
 //! in-order data and new acknowledgments of established connections. Any other frame is left untouched for the
 //! direct or the slow path (DEC §4).
 
-use crate::flows::apply_changes;
+use crate::flows::tell;
 use crate::input::{Reception, count_frame};
 use crate::sockets::Target;
 use crate::tcp::TcpSocketFlags;
@@ -10,7 +10,7 @@ use inhost_buf::Packet;
 use inhost_event::Mask;
 use inhost_wire::packet::{NextSegment, PlainPacket};
 
-impl Reception<'_> {
+impl Reception<'_, '_> {
     /// GRO: takes a frame if it is the next segment of the merged connection. False leaves the packet as it was.
     #[inline(always)]
     pub(super) fn gro_input(&mut self, packet: &mut Packet) -> bool {
@@ -45,8 +45,9 @@ impl Reception<'_> {
     ) -> Result<(), Option<Target>> {
         let link = self.link;
         self.commit_merged();
-        let Some(at) = self.env.network().ip().plain_offset(link, packet.bytes()) else { return Err(None) };
-        let Some(bytes) = packet.bytes().get(at..) else { return Err(None) };
+        let frame = packet.bytes();
+        let Some(at) = self.env.network().ip().plain_offset(link, frame) else { return Err(None) };
+        let Some(bytes) = frame.get(at..) else { return Err(None) };
         let Some(plain) = PlainPacket::of_front(bytes) else { return Err(None) };
         if !is_complete(&plain, bytes, pieces) {
             return Err(None);
@@ -77,7 +78,7 @@ impl Reception<'_> {
         {
             self.merge.next = NextSegment::new(packet.bytes(), at, &plain);
         }
-        count_frame(link, length_of(packet, pieces), self.mask, &mut self.env);
+        count_frame(link, length_of(packet, pieces), self.mask, self.env);
         self.env.network_mut().ip_mut().count_delivered(link, 1);
         packet.truncate(at + ip.total_bytes());
         packet.trim_front(at + header_bytes);
@@ -110,9 +111,11 @@ impl Reception<'_> {
     pub(crate) fn apply_predicted(&mut self) {
         let Some(key) = self.merge.key.take() else { return };
         let changes = core::mem::take(&mut self.merge.changes);
-        let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        flow.connection_mut().update(&mut self.env.tcp(key.key()));
-        apply_changes(self.sockets, key, changes, &mut self.env);
+        let (now, env) = (self.env.now(), &mut self.env.tcp(key.key()));
+        self.sockets.change(key, now, |connection| connection.update(env));
+        if !changes.is_empty() {
+            tell(self.sockets, key, changes, self.env);
+        }
     }
 }
 

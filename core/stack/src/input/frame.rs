@@ -11,11 +11,11 @@ use inhost_ip::{Datagram, Received, Redirect, TransportError};
 use inhost_wire::protocol;
 use inhost_wire::quoted::Quoted;
 
-impl Reception<'_> {
+impl Reception<'_, '_> {
     /// Takes one frame, to its end.
     pub(crate) fn frame(&mut self, mut packet: Packet) {
         self.env.begin_layer(Layer::Ip);
-        count_frame(self.link, packet.len(), self.mask, &mut self.env);
+        count_frame(self.link, packet.len(), self.mask, self.env);
         if self.mask.intersects(Mask::DROP) {
             self.env.sink().looks_at(packet.bytes());
         }

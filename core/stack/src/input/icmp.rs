@@ -9,7 +9,7 @@ use inhost_event::Drop;
 use inhost_ip::{EchoReply, TransportError};
 use inhost_tcp::Header;
 
-impl Reception<'_> {
+impl Reception<'_, '_> {
     /// Takes the answer to an echo request.
     pub(super) fn echo_input(&mut self, reply: &EchoReply, packet: &mut Packet) -> Result<(), Drop> {
         match self.sockets.find_echo(reply.identifier) {

@@ -34,18 +34,22 @@ struct Gro {
 }
 
 /// The reception of a batch of frames that came in by one link.
-pub(crate) struct Reception<'a> {
-    sockets: &'a mut Sockets,
+pub(crate) struct Reception<'r, 'e> {
+    sockets: &'r mut Sockets,
     link: LinkId,
     /// The events that the sink wants.
     mask: Mask,
     gro: bool,
-    env: Environment<'a>,
+    env: &'r mut Environment<'e>,
     merge: Gro,
 }
 
-impl<'a> Reception<'a> {
-    pub(crate) fn new(sockets: &'a mut Sockets, link: LinkId, mut env: Environment<'a>) -> Reception<'a> {
+impl<'r, 'e> Reception<'r, 'e> {
+    pub(crate) fn new(
+        sockets: &'r mut Sockets,
+        link: LinkId,
+        env: &'r mut Environment<'e>,
+    ) -> Reception<'r, 'e> {
         let (mask, gro) = (env.sink().mask(), env.network().links().gro(link));
         Reception { sockets, link, mask, gro, env, merge: Gro::default() }
     }

@@ -10,7 +10,7 @@ use inhost_ip::{Datagram, ErrorKind, TransportError};
 use inhost_tcp::{ConnectionError, NetworkError, ResetReply, SoftError};
 use inhost_wire::tcp::{Segment, TcpView};
 
-impl Reception<'_> {
+impl Reception<'_, '_> {
     /// Takes a segment; an error says why it went no further.
     pub(super) fn tcp_input(&mut self, datagram: &Datagram, packet: &mut Packet) -> Result<(), Drop> {
         // spec: RFC9293 MUST-57
@@ -39,9 +39,9 @@ impl Reception<'_> {
         let whose = self.sockets.find_segment(is_it, || name);
         let mut least_sequence = None;
         if let Ok(key) = whose {
-            least_sequence = yield_time_wait(self.sockets, key, (&header, datagram.link), &mut self.env);
+            least_sequence = yield_time_wait(self.sockets, key, (&header, datagram.link), self.env);
             if least_sequence.is_none() {
-                return flow_input(self.sockets, key, &header, packet, datagram.ecn, &mut self.env);
+                return flow_input(self.sockets, key, &header, packet, datagram.ecn, self.env);
             }
         }
         match self.sockets.find_binding(self.env.paths(), datagram.link, &name) {
@@ -54,7 +54,7 @@ impl Reception<'_> {
                     least_sequence,
                     name_hash: whose.err(),
                 };
-                call.input(self.sockets, packet, &mut self.env)
+                call.input(self.sockets, packet, self.env)
             }
             other => {
                 // The answer to a TCP probe gets a reset (RFC 9293 §3.10.7.1).
@@ -85,7 +85,7 @@ impl Reception<'_> {
                 // It quotes what is in flight, so the path's estimate may follow it (RFC 5927 §7).
                 let now = self.env.now();
                 self.env.paths_mut().path_mtu_confirmed(error, now);
-                let Ok(path) = ask_path(self.sockets, key, &mut self.env) else { return Ok(()) };
+                let Ok(path) = ask_path(self.sockets, key, self.env) else { return Ok(()) };
                 if let Some(flow) = self.sockets.tcp_mut(key) {
                     flow.set_path(&path);
                 }
@@ -113,7 +113,7 @@ impl Reception<'_> {
             what => what,
         };
         let outcome = flow.connection_mut().unreachable(sequence, what, &mut self.env.tcp(key.key()));
-        apply(self.sockets, key, &outcome, &mut self.env);
+        apply(self.sockets, key, &outcome, self.env);
         Ok(())
     }
 }

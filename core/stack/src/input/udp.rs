@@ -11,7 +11,7 @@ use inhost_event::Drop;
 use inhost_ip::{Datagram, TransportError};
 use inhost_wire::udp::{self, UdpHeader, UdpView};
 
-impl Reception<'_> {
+impl Reception<'_, '_> {
     /// Takes a datagram; an error says why it went no further.
     // spec: RFC1122 4.1.3.4-2, 4.1.3.6-1
     pub(super) fn udp_input(&mut self, datagram: &Datagram, packet: &mut Packet) -> Result<(), Drop> {

@@ -73,8 +73,8 @@ impl<'a> Counting<'a> {
         self.bytes
     }
     /// The lengths of the frames accepted, if they are wanted.
-    pub(crate) fn take_lengths(&mut self) -> Option<Vec<u32>> {
-        self.lengths.take()
+    pub(crate) fn into_lengths(self) -> Option<Vec<u32>> {
+        self.lengths
     }
     /// Whether the device was full.
     #[inline]

@@ -34,7 +34,7 @@ pub(crate) struct CommonHeader<'a> {
 pub(crate) struct Segments<'a, 'b> {
     ip: &'a mut Ip,
     device: &'a mut Counting<'b>,
-    common: CommonHeader<'a>,
+    common: &'a CommonHeader<'a>,
     /// See [`inhost_ip::InterfaceConfig::gso`].
     gso: bool,
 }
@@ -44,7 +44,7 @@ impl<'a, 'b> Segments<'a, 'b> {
     pub(crate) fn new(
         ip: &'a mut Ip,
         device: &'a mut Counting<'b>,
-        common: CommonHeader<'a>,
+        common: &'a CommonHeader<'a>,
         gso: bool,
     ) -> Segments<'a, 'b> {
         Segments { ip, device, common, gso }
@@ -65,7 +65,7 @@ impl Segments<'_, '_> {
         let tcp_bytes = header.length();
         let how = HeaderHow { dscp_ecn: self.common.how.dscp_ecn | ecn.bits(), ..self.common.how };
         let segment_bytes = tcp_bytes + payload_bytes;
-        let CommonHeader { path, link_header, options, .. } = self.common;
+        let CommonHeader { path, link_header, options, .. } = *self.common;
         let transport = self.ip.header_with(path, link_header, &how, options, segment_bytes, scratch);
         let place = scratch.get_mut(transport..transport + tcp_bytes)?;
         if transport == 0 || header.emit(place) != tcp_bytes {

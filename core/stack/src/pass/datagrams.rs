@@ -7,7 +7,7 @@ use crate::sockets::Socket;
 use inhost_datagram::{DatagramError, Datagrams, Departure};
 use inhost_ip::{Path, SendDatagramError};
 
-impl Pass<'_, '_> {
+impl Pass<'_, '_, '_> {
     /// Sends some of a socket's datagrams or requests.
     pub(super) fn datagram_turn(&mut self, socket: AnySocketId, budget: usize) -> Turn {
         let link = self.link;

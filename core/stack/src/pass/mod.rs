@@ -23,44 +23,32 @@ const GSO_SEGMENTS_PER_TURN: usize = 44;
 const PASS_BYTES_A_FRAME: u64 = 4096;
 
 /// A pass over everything that wants to leave by one link.
-struct Pass<'a, 'd> {
-    sockets: &'a mut Sockets,
+struct Pass<'p, 'e, 'd> {
+    sockets: &'p mut Sockets,
     link: LinkId,
     budget_frames: usize,
     device: Counting<'d>,
-    env: Environment<'a>,
+    env: &'p mut Environment<'e>,
 }
 
 /// Sends what is due on `link`, at most about `budget_frames` frames: first the host's own messages, then replies, then each
 /// socket in turn.
-pub(crate) fn transmit<'a>(
-    sockets: &'a mut Sockets,
+#[inline(always)]
+pub(crate) fn transmit(
+    sockets: &mut Sockets,
     link: LinkId,
     budget_frames: usize,
     device: &mut dyn Device,
-    mut env: Environment<'a>,
+    env: &mut Environment<'_>,
 ) -> Transmitted {
-    let (ip_waits, replies_wait) = env.network().waiting(link);
+    let waiting @ (ip_waits, replies_wait) = env.network().waiting(link);
+    if !sockets.schedule().has_senders(link) && !ip_waits && !replies_wait {
+        return Transmitted::default();
+    }
     let is_told = env.sink().mask().intersects(Mask::LINK);
     let lengths = is_told.then(|| env.network_mut().links_mut().take_lengths());
     let device = Counting::new(device, lengths);
-    let mut pass = Pass { sockets, link, budget_frames, device, env };
-    let mut ip_has_more = false;
-    if ip_waits {
-        pass.env.begin_layer(Layer::Ip);
-        let (ip, mut environment) = pass.env.ip();
-        ip_has_more = ip.transmit(link, &mut environment, budget_frames, &mut pass.device);
-        pass.env.end_layer();
-    }
-    if replies_wait {
-        pass.transmit_replies();
-    }
-    pass.transmit_sockets();
-    let Pass { sockets, device, env, .. } = &mut pass;
-    let (frames, bytes, device_full) = (device.frames(), device.bytes(), device.is_full());
-    env.count_sent(link, (frames as u64, bytes), device.take_lengths());
-    let more = ip_has_more || has_output(sockets, env.network(), link);
-    Transmitted { frames, more, device_full }
+    Pass { sockets, link, budget_frames, device, env }.run(waiting)
 }
 
 /// Whether something is to leave by `link`.
@@ -70,7 +58,27 @@ pub(crate) fn has_output(sockets: &Sockets, network: &Network, link: LinkId) -> 
     sockets.schedule().has_senders(link) || replies_wait || ip_waits
 }
 
-impl Pass<'_, '_> {
+impl Pass<'_, '_, '_> {
+    /// The pass, where IP's own packets and replies wait or not.
+    #[inline(never)]
+    fn run(mut self, (ip_waits, replies_wait): (bool, bool)) -> Transmitted {
+        let (link, mut ip_has_more) = (self.link, false);
+        if ip_waits {
+            self.env.begin_layer(Layer::Ip);
+            let (ip, mut environment) = self.env.ip();
+            ip_has_more = ip.transmit(link, &mut environment, self.budget_frames, &mut self.device);
+            self.env.end_layer();
+        }
+        if replies_wait {
+            self.transmit_replies();
+        }
+        self.transmit_sockets();
+        let Pass { sockets, device, env, .. } = self;
+        let (frames, bytes, device_full) = (device.frames(), device.bytes(), device.is_full());
+        env.count_sent(link, (frames as u64, bytes), device.into_lengths());
+        let more = ip_has_more || has_output(sockets, env.network(), link);
+        Transmitted { frames, more, device_full }
+    }
     /// Gives each socket its turn.
     fn transmit_sockets(&mut self) {
         let (link, budget_frames) = (self.link, self.budget_frames);
@@ -149,7 +157,7 @@ impl Pass<'_, '_> {
                     remote_port: header.destination_port,
                 };
                 let gso = env.network().links().takes_gso(*link);
-                let mut output = Segments::new(env.network_mut().ip_mut(), device, common, gso);
+                let mut output = Segments::new(env.network_mut().ip_mut(), device, &common, gso);
                 match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
                     Ok(()) => env.counters().resets_sent += u64::from(header.flags.rst()),
                     Err(Full) if device.is_full() => return,

@@ -1,16 +1,16 @@
 //! The turn of a connection in an output pass.
 
-use crate::flows::{apply, apply_changes, ask_path};
+use crate::flows::{apply, ask_path, tell};
 use crate::output::{CommonHeader, Segments, Turn};
 use crate::pass::Pass;
 use crate::socket::TcpSocketId;
 use crate::tcp::{TcpSocketFlags, segment_limit};
 use inhost_event::Layer;
 use inhost_ip::{HeaderHow, Resolution, RouteError};
-use inhost_tcp::SoftError;
+use inhost_tcp::{Connection, SoftError};
 use inhost_wire::protocol;
 
-impl Pass<'_, '_> {
+impl Pass<'_, '_, '_> {
     pub(super) fn flow_turn(&mut self, key: TcpSocketId, budget: usize) -> Turn {
         let (link, now) = (self.link, self.env.now());
         let Some(mut flow) = self.sockets.tcp(key) else { return Turn::Done };
@@ -50,7 +50,6 @@ impl Pass<'_, '_> {
             false => None,
         };
         let gso = self.env.network().links().takes_gso(link);
-        let Some(flow) = self.sockets.tcp_mut(key) else { return Turn::Done };
         let before = self.device.frames();
         let common = CommonHeader {
             path: &path,
@@ -61,10 +60,13 @@ impl Pass<'_, '_> {
             remote_port,
         };
         let (ip, mut environment) = self.env.ip_and_tcp(key.key());
-        let mut output = Segments::new(ip, &mut self.device, common, gso);
-        let changes = flow.connection_mut().transmit(&mut environment, budget, &mut output);
+        let mut output = Segments::new(ip, &mut self.device, &common, gso);
+        let transmit = |flow: &mut Connection| flow.transmit(&mut environment, budget, &mut output);
+        let Some(changes) = self.sockets.change(key, now, transmit) else { return Turn::Done };
         let stuck = self.device.frames() == before;
-        apply_changes(self.sockets, key, changes, &mut self.env);
+        if !changes.is_empty() {
+            tell(self.sockets, key, changes, self.env);
+        }
         // It was queued again if it has more to send.
         match self.sockets.schedule().is_sending(key.place()) {
             _ if self.device.is_full() => Turn::Full,
@@ -78,7 +80,7 @@ impl Pass<'_, '_> {
     /// Asks for the route again, since the tables have changed.
     #[inline(never)]
     fn refresh_path(&mut self, key: TcpSocketId) -> Result<(), RouteError> {
-        let path = ask_path(self.sockets, key, &mut self.env)?;
+        let path = ask_path(self.sockets, key, self.env)?;
         let Some(flow) = self.sockets.tcp_mut(key) else { return Ok(()) };
         let shrunk_or_grown = path.payload_limit_bytes() != flow.path().payload_limit_bytes();
         flow.set_path(&path);
@@ -96,7 +98,7 @@ impl Pass<'_, '_> {
             return Turn::Unreachable;
         }
         let outcome = flow.connection_mut().cannot_leave(what, &mut self.env.tcp(key.key()));
-        apply(self.sockets, key, &outcome, &mut self.env);
+        apply(self.sockets, key, &outcome, self.env);
         Turn::Unreachable
     }
 }

@@ -132,6 +132,13 @@ impl Schedule {
     pub(crate) fn queue_sender(&mut self, link: LinkId, place: usize) {
         self.sending.push_back(senders_on(link), place);
     }
+    /// The same, unless it wants to send already, waits for a neighbour or backs off.
+    #[inline]
+    pub(crate) fn keep_sender(&mut self, link: LinkId, place: usize) {
+        if !self.is_sending(place) {
+            self.queue_sender(link, place);
+        }
+    }
     /// Puts a socket before all that want to send on a link.
     pub(crate) fn queue_sender_first(&mut self, link: LinkId, place: usize) {
         self.sending.push_front(senders_on(link), place);

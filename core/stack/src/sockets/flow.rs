@@ -38,8 +38,26 @@ impl Sockets {
         let result = call(flow.connection_mut(), env);
         // An application that reads first has no data for the SYN.
         flow.release_deferred(env);
-        follow(schedule, flow, key.place(), env.now());
+        // What a call brings forward is for sending: where that is done at once, the timer is set after the turn.
+        match flow.connection().wants_transmit(env.now()) {
+            true => schedule.keep_sender(flow.link(), key.place()),
+            false => schedule.arm_no_later(key.place(), flow.connection().deadline()),
+        }
         result
+    }
+    /// Lets a step of a pass change a connection.
+    #[inline(always)]
+    pub(crate) fn change<R>(
+        &mut self,
+        key: TcpSocketId,
+        now: Instant,
+        change: impl FnOnce(&mut Connection) -> R,
+    ) -> Option<R> {
+        let Sockets { slab, schedule, .. } = self;
+        let Some(Socket::Tcp(flow)) = slab.at_mut(key.key()) else { return None };
+        let result = change(flow.connection_mut());
+        follow(schedule, flow, key.place(), now);
+        Some(result)
     }
     /// Brings a flow's timer and its place among the senders in line with its connection.
     #[inline]
@@ -142,10 +160,9 @@ impl Sockets {
 /// Brings a flow's timer and its place among the senders in line with its connection.
 #[inline(always)]
 fn follow(schedule: &mut Schedule, flow: &TcpSocket, place: usize, now: Instant) {
-    let connection = flow.connection();
     // Only an earlier deadline moves the entry; a later one is found when the entry expires.
-    schedule.arm_no_later(place, connection.deadline());
-    if connection.wants_transmit(now) && !schedule.is_sending(place) {
-        schedule.queue_sender(flow.link(), place);
+    schedule.arm_no_later(place, flow.connection().deadline());
+    if flow.connection().wants_transmit(now) {
+        schedule.keep_sender(flow.link(), place);
     }
 }
