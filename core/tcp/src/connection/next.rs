@@ -13,20 +13,25 @@ impl Connection {
     /// The next segment to send, or what keeps it from being sent.
     #[inline(always)]
     pub(crate) fn next_segment(&self) -> Result<Next, SendCause> {
-        let acknowledges = self.receiver.has(ReceiverFlags::ACKNOWLEDGE);
-        let on_slow_path = || {
+        let (acknowledges, on_fast_path) = self.next_on_fast_path();
+        on_fast_path.unwrap_or_else(|| {
             let sack_bytes = self.receiver.sack_bytes(&self.common);
             self.sender.next_on_slow_path(&self.common, acknowledges, sack_bytes)
-        };
-        match self.sender.next_on_fast_path(&self.common, acknowledges) {
-            // The SACK option takes of the room for data.
-            Some(Ok(Next::Data(_))) if self.receiver.has_sack_news(&self.common) => on_slow_path(),
-            Some(next) => {
-                debug_assert_eq!(next, on_slow_path());
-                next
-            }
-            None => on_slow_path(),
+        })
+    }
+    /// Whether something is to be acknowledged, and the next segment, where the fast path decides, without a SACK option.
+    #[inline(always)]
+    pub(super) fn next_on_fast_path(&self) -> (bool, Option<Result<Next, SendCause>>) {
+        let acknowledges = self.receiver.has(ReceiverFlags::ACKNOWLEDGE);
+        // The option takes of the room for data.
+        if self.receiver.has_sack_news(&self.common) {
+            return (acknowledges, None);
         }
+        let next = self.sender.next_on_fast_path(&self.common, acknowledges);
+        debug_assert!(
+            next.is_none_or(|next| next == self.sender.next_on_slow_path(&self.common, acknowledges, 0))
+        );
+        (acknowledges, next)
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     pub(super) fn header_of(&self, next: Next, full_bytes: u32, env: &mut Environment<'_>) -> Header {

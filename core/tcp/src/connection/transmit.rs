@@ -24,39 +24,52 @@ impl Connection {
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
         self.sender.restart_after_idle(&self.common, env.now());
         let first = self.sender.space().next();
-        let mut why = None;
         let mut remaining = budget_segments as u32;
         let wants_sums = out.wants_sums();
         self.common.set(ConnectionFlags::CHECKSUM_OFFLOAD, !wants_sums);
         // Shared payloads are not cut, and their checksums are not computed beforehand.
         let shares = out.shares()
             && self.sender.payload_limit(self.receiver.sack_bytes(&self.common)) >= SHARED_FROM_BYTES;
-        while remaining > 0 {
-            let next = match self.next_segment() {
-                Ok(next) => next,
-                Err(cause) => {
-                    why = Some(cause);
-                    break;
+        // What keeps the next segment from being sent: nothing at the end of the budget, or of the link's room.
+        let why = loop {
+            if remaining == 0 {
+                break None;
+            }
+            let (acknowledges, on_fast_path) = self.next_on_fast_path();
+            let emitted = match on_fast_path {
+                Some(Err(cause)) => break Some(cause),
+                Some(Ok(next))
+                    if !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
+                        && self.sender.is_plain(&self.common, next, shares) =>
+                {
+                    remaining -= 1;
+                    let emitted = self.emit_plain(next, wants_sums, out, env);
+                    // All was sent, and nothing else is due: it need not be asked for.
+                    if emitted
+                        && matches!(next, Next::Data(_))
+                        && self.sender.space().next() == self.sender.stream_end()
+                        && !self.sender.has(SenderFlags::SLOW_PATH | SenderFlags::WRITER_WAITS)
+                        && !self.receiver.has(ReceiverFlags::ACKNOWLEDGE)
+                    {
+                        break Some(SendCause::AwaitingAcknowledgment);
+                    }
+                    emitted
+                }
+                next => {
+                    let sack_bytes = self.receiver.sack_bytes(&self.common);
+                    let next = next.unwrap_or_else(|| {
+                        self.sender.next_on_slow_path(&self.common, acknowledges, sack_bytes)
+                    });
+                    match next {
+                        Ok(next) => self.emit(next, &mut remaining, (wants_sums, shares), out, env),
+                        Err(cause) => break Some(cause),
+                    }
                 }
             };
-            let sack_bytes = self.receiver.sack_bytes(&self.common);
-            let full_bytes = self.sender.payload_limit(sack_bytes);
-            let most_bytes = if shares { 0 } else { out.large_bytes() };
-            let next = self.sender.with_gso(&self.common, full_bytes, next, remaining, most_bytes, env.now());
-            remaining -= next.segments();
-            let is_plain = sack_bytes == 0
-                && !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
-                && self.sender.is_plain(&self.common, next)
-                && !(shares && next.is_shareable());
-            let emitted = match is_plain {
-                true => self.emit_plain(next, wants_sums, out, env),
-                false => self.emit(next, full_bytes, (wants_sums, shares), out, env),
-            };
             if !emitted {
-                break;
+                break None;
             }
-        }
-        // At the end of the budget, or of the link's room, there may be more to send.
+        };
         self.sender.nothing_more(&self.common, why.unwrap_or(SendCause::Link), first, env.now());
         // A pass that sent nothing makes no room. Otherwise a writer that lacks memory would be woken, in vain, in each
         // pass of a full device.
@@ -74,9 +87,9 @@ impl Connection {
         }
         if has_room { Changes::WRITABLE } else { Changes::empty() }
     }
-    /// Gives such a segment to `out`; false when that refuses it.
+    /// Gives a single segment with a plain header to `out`; false when that refuses it.
     // spec: RFC7323 3.2-2
-    #[inline]
+    #[inline(always)]
     fn emit_plain<O: SegmentOutput + ?Sized>(
         &mut self,
         next: Next,
@@ -110,15 +123,27 @@ impl Connection {
         };
         self.emitted(next, sent, 0, taken, env)
     }
-    /// Gives any segment, or run of segments, to `out`; false when that refuses it.
+    /// Gives any segment, with those of `remaining` that can go with it, to `out`; false when that refuses it.
+    #[inline(never)]
     fn emit<O: SegmentOutput + ?Sized>(
         &mut self,
         next: Next,
-        full_bytes: u32,
+        remaining: &mut u32,
         (wants_sums, shares): (bool, bool),
         out: &mut O,
         env: &mut Environment<'_>,
     ) -> bool {
+        let sack_bytes = self.receiver.sack_bytes(&self.common);
+        let full_bytes = self.sender.payload_limit(sack_bytes);
+        let most_bytes = if shares { 0 } else { out.large_bytes() };
+        let next = self.sender.with_gso(&self.common, full_bytes, next, *remaining, most_bytes, env.now());
+        *remaining -= next.segments();
+        if sack_bytes == 0
+            && !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
+            && self.sender.is_plain(&self.common, next, shares)
+        {
+            return self.emit_plain(next, wants_sums, out, env);
+        }
         let mut header = self.header_of(next, full_bytes, env);
         let ecn = self.sender.ecn_of(&self.common, next);
         let (lent, taken) =

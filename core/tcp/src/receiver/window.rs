@@ -86,6 +86,10 @@ impl Receiver {
         }
         let buffer_bytes = self.receive_buffer_bytes(common);
         let limit = self.most_window(buffer_bytes);
+        // Mostly the window is open further than that.
+        if limit.saturating_sub(self.space.window()) < limit / 4 {
+            return;
+        }
         let enough = (2 * u32::from(self.space.segment_bytes())).min(limit / 2).max(limit / 4);
         if self.free_window(buffer_bytes).saturating_sub(self.space.window()) >= enough {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);

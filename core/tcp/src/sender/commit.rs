@@ -187,7 +187,7 @@ impl Sender {
         });
     }
     /// The cause that ended the pass shows whether the window is in use. The data of this pass begins at `first`.
-    #[inline]
+    #[inline(always)]
     pub fn nothing_more(&mut self, common: &Common, cause: SendCause, first: Offset, now: Instant) {
         let (window, in_flight) = (*self.congestion.window(), self.in_flight_bytes());
         // All data was sent, and the window has room: only a full window, or pacing, shows the window in use.

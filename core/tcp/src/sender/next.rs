@@ -147,9 +147,9 @@ impl Sender {
         }
     }
     /// Whether `next`, without SACK blocks and without an echo of congestion, is a single segment with a plain header:
-    /// sequence, acknowledgment, window and timestamps.
+    /// sequence, acknowledgment, window and timestamps. `shares`: a long payload is shared, and so not plain.
     #[inline]
-    pub fn is_plain(&self, common: &Common, next: Next) -> bool {
+    pub fn is_plain(&self, common: &Common, next: Next, shares: bool) -> bool {
         let is_ordinary = match next {
             Next::Data(data) => {
                 let bears_no_more = !data.fin && !self.has(SenderFlags::WINDOW_REDUCED);
@@ -158,7 +158,10 @@ impl Sender {
             Next::Acknowledge => true,
             Next::Synchronise | Next::KeepAlive => false,
         };
-        is_ordinary && !common.opens() && self.space.urgent() <= self.space.unacknowledged()
+        is_ordinary
+            && !(shares && next.is_shareable())
+            && !common.opens()
+            && self.space.urgent() <= self.space.unacknowledged()
     }
     // spec: RFC6675 4-5
     fn next_data(&self, common: &Common, full_bytes: u32) -> Result<Data, SendCause> {

@@ -41,7 +41,7 @@ impl FlowHeader {
     /// Writes the headers of a packet with `payload_bytes` of data, which must not be fragmented, with a TCP checksum of
     /// 0. The words are summed as they are written, so that nothing is read again. `None` when the packet would be too
     /// long, or the headers do not fit.
-    #[inline]
+    #[inline(always)]
     pub fn emit(
         &self,
         header: &PlainHeader,

@@ -34,7 +34,7 @@ impl Connection {
     /// Processes a predicted segment. It may be one of several at this instant: [`Connection::update`] must
     /// follow the last, with no other call between. The payload may consist of several packets. `tells`: the event sink
     /// wants segment events.
-    #[inline]
+    #[inline(always)]
     pub fn receive_predicted(
         &mut self,
         header: &PlainHeader,
