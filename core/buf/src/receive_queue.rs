@@ -123,7 +123,9 @@ impl ReceiveQueue {
     }
     /// Returns all memory to `pool`.
     pub fn clear(&mut self, pool: &mut Pool) {
-        self.packets.drain(..).for_each(|packet| pool.give(packet));
+        while let Some(packet) = self.packets.pop_front() {
+            pool.give(packet);
+        }
         (self.bytes, self.capacity_bytes) = (0, 0);
     }
 

@@ -276,7 +276,7 @@ impl SendQueue {
     /// Returns all memory to `pool`.
     pub fn clear(&mut self, pool: &mut Pool) {
         self.first += self.bytes as u64;
-        for mut chunk in self.chunks.drain(..) {
+        while let Some(mut chunk) = self.chunks.pop_front() {
             chunk.release(pool);
         }
         (self.bytes, self.capacity_bytes) = (0, 0);
