@@ -172,12 +172,9 @@ impl SendQueue {
     pub fn segment(&mut self, offset: usize, length: usize, wants_sum: bool) -> Slices<'_> {
         let at = self.first + offset as u64;
         let index = self.find(at);
-        let Some(chunk) = self.chunks.get_mut(index) else { return Slices::EMPTY };
-        let sum = if wants_sum { chunk.sum(at, length) } else { None };
-        let skip = (at - chunk.start()) as usize;
-        // Looked up a second time, so that the mutable borrow has ended.
-        let bytes = self.chunks.get(index).map_or(&[][..], Chunk::bytes);
-        match bytes.get(skip..skip + length) {
+        let chunk = self.chunks.get_mut(index).filter(|_| wants_sum);
+        let sum = chunk.and_then(|chunk| chunk.sum(at, length));
+        match self.chunks.get(index).and_then(|chunk| chunk.piece(at, length)) {
             Some(piece) => Slices::one_of(piece, sum),
             None => self.slices_from(index, at, length).with_sum(sum),
         }

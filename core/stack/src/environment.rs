@@ -32,6 +32,12 @@ impl<'a> Environment<'a> {
         resources.tick(now);
         Environment { now, sink, network, resources }
     }
+    /// The same, for one branch of a step: what is lent there need not lie in memory for the others.
+    #[inline(always)]
+    pub(crate) fn reborrow(&mut self) -> Environment<'_> {
+        let Environment { now, sink, network, resources } = self;
+        Environment { now: *now, sink: &mut **sink, network, resources }
+    }
     pub(crate) fn now(&self) -> Instant {
         self.now
     }

@@ -166,7 +166,7 @@ impl Stack {
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         let (sockets, mut env) = step(&mut self.parts, now, sink);
         if !batch.is_empty() {
-            Reception::new(sockets, link, &mut env).batch(batch);
+            Reception::new(sockets, link, &mut env.reborrow()).batch(batch);
         }
         wake_resolved(sockets, env.network_mut());
         run_loopback(sockets, &mut self.loopback, &mut env);
@@ -231,7 +231,7 @@ impl Stack {
         run_loopback(sockets, &mut self.loopback, &mut env);
         let done = match link {
             LOOPBACK => Transmitted::default(),
-            link => transmit(sockets, link, budget_frames, device, &mut env),
+            link => transmit(sockets, link, budget_frames, device, &mut env.reborrow()),
         };
         wake_resolved(sockets, env.network_mut());
         done
@@ -345,7 +345,7 @@ fn loopback_waits(sockets: &Sockets, network: &Network, loopback: &Loopback) -> 
 #[inline(always)]
 fn run_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
     if loopback.stalled_until().is_some() || loopback_waits(sockets, env.network(), loopback) {
-        run_busy_loopback(sockets, loopback, env);
+        run_busy_loopback(sockets, loopback, &mut env.reborrow());
     }
 }
 #[inline(never)]

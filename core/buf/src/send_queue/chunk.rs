@@ -106,6 +106,12 @@ impl Chunk {
     pub(super) fn end(&self) -> u64 {
         self.start() + self.len() as u64
     }
+    /// `length` bytes from stream offset `at` on, if it has them all.
+    #[inline]
+    pub(super) fn piece(&self, at: u64, length: usize) -> Option<&[u8]> {
+        let skip = at.checked_sub(self.start())? as usize;
+        self.bytes().get(skip..skip + length)
+    }
     /// Whether it has the byte at stream offset `at`.
     #[inline]
     pub(super) fn holds(&self, at: u64) -> bool {
