@@ -189,7 +189,7 @@ impl Connection {
             self.clear(env.pool());
         }
     }
-    /// Updates both ledgers and the persist timer for what has changed: done at the end of every call, but for
+    /// Decides what is sent next, and updates both ledgers and the persist timer: done at the end of every call, but for
     /// [`Connection::receive_predicted`], whose caller does it once for all segments of a round.
     #[inline(always)]
     pub fn update(&mut self, env: &mut Environment<'_>) {

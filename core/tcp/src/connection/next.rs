@@ -13,25 +13,21 @@ impl Connection {
     /// The next segment to send, or what keeps it from being sent.
     #[inline(always)]
     pub(crate) fn next_segment(&self) -> Result<Next, SendCause> {
-        let (acknowledges, on_fast_path) = self.next_on_fast_path();
-        on_fast_path.unwrap_or_else(|| {
-            let sack_bytes = self.receiver.sack_bytes(&self.common);
-            self.sender.next_on_slow_path(&self.common, acknowledges, sack_bytes)
+        self.next_on_fast_path().unwrap_or_else(|| {
+            let acknowledges = self.receiver.has(ReceiverFlags::ACKNOWLEDGE);
+            self.sender.next_on_slow_path(&self.common, acknowledges, self.receiver.sack_bytes(&self.common))
         })
     }
-    /// Whether something is to be acknowledged, and the next segment, where the fast path decides, without a SACK option.
+    /// The same, where the fast path decides: not with a SACK option, which takes of the room for data.
     #[inline(always)]
-    pub(super) fn next_on_fast_path(&self) -> (bool, Option<Result<Next, SendCause>>) {
-        let acknowledges = self.receiver.has(ReceiverFlags::ACKNOWLEDGE);
-        // The option takes of the room for data.
+    pub(super) fn next_on_fast_path(&self) -> Option<Result<Next, SendCause>> {
         if self.receiver.has_sack_news(&self.common) {
-            return (acknowledges, None);
+            return None;
         }
-        let next = self.sender.next_on_fast_path(&self.common, acknowledges);
-        debug_assert!(
-            next.is_none_or(|next| next == self.sender.next_on_slow_path(&self.common, acknowledges, 0))
-        );
-        (acknowledges, next)
+        let acknowledges = self.receiver.has(ReceiverFlags::ACKNOWLEDGE);
+        let next = self.sender.next_on_fast_path(&self.common, acknowledges)?;
+        debug_assert_eq!(next, self.sender.next_on_slow_path(&self.common, acknowledges, 0));
+        Some(next)
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     pub(super) fn header_of(&self, next: Next, full_bytes: u32, env: &mut Environment<'_>) -> Header {

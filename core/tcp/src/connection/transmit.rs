@@ -35,8 +35,7 @@ impl Connection {
             if remaining == 0 {
                 break None;
             }
-            let (acknowledges, on_fast_path) = self.next_on_fast_path();
-            let emitted = match on_fast_path {
+            let emitted = match self.next_on_fast_path() {
                 Some(Err(cause)) => break Some(cause),
                 Some(Ok(next))
                     if !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
@@ -56,8 +55,9 @@ impl Connection {
                     emitted
                 }
                 next => {
-                    let sack_bytes = self.receiver.sack_bytes(&self.common);
                     let next = next.unwrap_or_else(|| {
+                        let acknowledges = self.receiver.has(ReceiverFlags::ACKNOWLEDGE);
+                        let sack_bytes = self.receiver.sack_bytes(&self.common);
                         self.sender.next_on_slow_path(&self.common, acknowledges, sack_bytes)
                     });
                     match next {
