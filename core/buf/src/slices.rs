@@ -105,7 +105,7 @@ impl<'a> Slices<'a> {
     /// Length of the payload in bytes.
     #[inline]
     pub fn len(&self) -> usize {
-        self.iter().map(<[u8]>::len).sum()
+        self.pieces[..self.count].iter().map(|piece| piece.len()).sum()
     }
     /// Whether there is no payload.
     #[inline]

@@ -197,7 +197,7 @@ impl<'a> TcpView<'a> {
             sequence: self.sequence(),
             acknowledgment: self.acknowledgment(),
             window: self.window(),
-            push: flags.psh(),
+            flags,
             timestamps,
         })
     }
@@ -296,23 +296,17 @@ pub struct PlainHeader {
     pub acknowledgment: Sequence,
     /// The window field, not scaled.
     pub window: u16,
-    /// PSH is set.
-    pub push: bool,
+    /// The control bits: ACK, and PSH or not; in a header to be written FIN or not, too.
+    pub flags: Flags,
     /// TSval and TSecr.
     pub timestamps: Option<(u32, u32)>,
 }
 
 impl PlainHeader {
-    /// The control bits.
-    #[inline]
-    pub const fn flags(&self) -> Flags {
-        if self.push { Flags::ACK.union(Flags::PSH) } else { Flags::ACK }
-    }
     /// Its fixed part.
     #[inline]
     pub(crate) fn fixed(&self, ports: (u16, u16), options_bytes: usize) -> FixedHeader {
-        let PlainHeader { sequence, acknowledgment, window, .. } = *self;
-        let flags = self.flags();
+        let PlainHeader { sequence, acknowledgment, window, flags, .. } = *self;
         FixedHeader { ports, sequence, acknowledgment, flags, window, urgent_pointer: 0, options_bytes }
     }
     /// The same as any header, ports 0.
@@ -321,7 +315,7 @@ impl PlainHeader {
         TcpHeader {
             sequence: self.sequence,
             acknowledgment: self.acknowledgment,
-            flags: self.flags(),
+            flags: self.flags,
             window: self.window,
             options: TcpOptions { timestamps: self.timestamps, ..TcpOptions::NONE },
             ..TcpHeader::default()
@@ -382,7 +376,7 @@ impl TcpHeader {
             sequence: self.sequence,
             acknowledgment: self.acknowledgment,
             window: self.window,
-            push: self.flags.psh(),
+            flags: self.flags,
             timestamps,
         })
     }

@@ -42,7 +42,7 @@ impl Connection {
                         && self.sender.is_plain(&self.common, next, shares) =>
                 {
                     remaining -= 1;
-                    let emitted = self.emit_plain(next, wants_sums, out, env);
+                    let emitted = self.emit_plain(next, false, wants_sums, out, env);
                     // All was sent, and nothing else is due: it need not be asked for.
                     if emitted
                         && matches!(next, Next::Data(_))
@@ -87,12 +87,13 @@ impl Connection {
         }
         if has_room { Changes::WRITABLE } else { Changes::empty() }
     }
-    /// Gives a single segment with a plain header to `out`; false when that refuses it.
+    /// Gives a single segment with a plain header, a `fin` or another, to `out`; false when that refuses it.
     // spec: RFC7323 3.2-2
     #[inline(always)]
     fn emit_plain<O: SegmentOutput + ?Sized>(
         &mut self,
         next: Next,
+        fin: bool,
         wants_sums: bool,
         out: &mut O,
         env: &mut Environment<'_>,
@@ -100,15 +101,17 @@ impl Connection {
         let sequence = self.sender.space().sequence(next.first(self.sender.space()));
         let mut header = self.receiver.plain_header(&self.common, sequence, env);
         if let Next::Data(data) = next {
-            let end = data.end();
-            header.push = data.length > 0
+            let end = data.start + data.length;
+            let pushes = data.length > 0
                 && self.sender.pushes(&self.common, self.sender.segment_bytes(), data.start, end, end);
+            header.flags.set(Flags::PSH, pushes);
         }
         let ecn = self.sender.ecn_of(&self.common, next);
         let payload = self.sender.payload(next, wants_sums);
+        header.flags.set(Flags::FIN, fin);
         // Lets the compiler use the properties of a plain segment below.
         let next = match next {
-            Next::Data(data) => Next::Data(Data { fin: false, gso_size: 0, retransmission: None, ..data }),
+            Next::Data(data) => Next::Data(Data { fin, gso_size: 0, retransmission: None, ..data }),
             _ => Next::Acknowledge,
         };
         let lent = payload.len() as u32;
@@ -117,7 +120,7 @@ impl Connection {
             socket: env.socket(),
             sequence: header.sequence,
             acknowledgment: Some(header.acknowledgment),
-            flags: header.flags().bits(),
+            flags: header.flags.bits(),
             payload_bytes: lent,
             window_field: header.window,
         };
@@ -142,7 +145,8 @@ impl Connection {
             && !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
             && self.sender.is_plain(&self.common, next, shares)
         {
-            return self.emit_plain(next, wants_sums, out, env);
+            let fin = matches!(next, Next::Data(data) if data.fin);
+            return self.emit_plain(next, fin, wants_sums, out, env);
         }
         let mut header = self.header_of(next, full_bytes, env);
         let ecn = self.sender.ecn_of(&self.common, next);

@@ -26,6 +26,7 @@ use alloc::boxed::Box;
 use inhost_base::{Deadline, Instant, Sequence};
 use inhost_buf::{Pool, ReassemblyQueue, ReceiveQueue};
 use inhost_event::{ReceiveCause, TcpState};
+use inhost_wire::tcp::Flags;
 
 /// What counts as full-sized until larger segments were seen.
 const LEAST_RECEIVE_MSS: u16 = 536;
@@ -200,7 +201,7 @@ impl Receiver {
             sequence,
             acknowledgment: self.space.sequence(self.space.next()),
             window: self.window_to_offer(common, env.pool()),
-            push: false,
+            flags: Flags::ACK,
             timestamps: self.timestamps_to_send(common, env.now()),
         }
     }

@@ -147,12 +147,12 @@ impl Sender {
         }
     }
     /// Whether `next`, without SACK blocks and without an echo of congestion, is a single segment with a plain header:
-    /// sequence, acknowledgment, window and timestamps. `shares`: a long payload is shared, and so not plain.
+    /// sequence, acknowledgment, window, timestamps, and a FIN without data. `shares`: a long payload is shared, and so not plain.
     #[inline]
     pub fn is_plain(&self, common: &Common, next: Next, shares: bool) -> bool {
         let is_ordinary = match next {
             Next::Data(data) => {
-                let bears_no_more = !data.fin && !self.has(SenderFlags::WINDOW_REDUCED);
+                let bears_no_more = (!data.fin || data.length == 0) && !self.has(SenderFlags::WINDOW_REDUCED);
                 data.gso_size == 0 && data.retransmission.is_none() && bears_no_more
             }
             Next::Acknowledge => true,

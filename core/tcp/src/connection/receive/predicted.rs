@@ -61,7 +61,7 @@ impl Connection {
             let coming = Coming {
                 bytes,
                 new_bytes: bytes,
-                push: header.push,
+                push: header.flags.psh(),
                 is_marked: false,
                 fin: false,
                 timestamps: header.timestamps,
