@@ -31,6 +31,11 @@ impl Sender {
         let echo = common.echo_of(header.options.timestamps);
         let mut sample = self.ack_sample(arrival.acknowledgment, header.window, echo);
         sample.is_duplicate = duplicate;
+        if self.leaves_out_record(common) && self.space.unacknowledged() < arrival.acknowledgment {
+            sample.bytes = 1;
+            sample.oldest_round_trip = Some(env.now().since(self.sent_at));
+            sample.newest_round_trip = sample.oldest_round_trip;
+        }
         sample.congestion = self.tells_of_mark(common, header.flags);
         let sack = Some(&header.options.sack)
             .filter(|blocks| !blocks.is_empty() && common.has(ConnectionFlags::SACK));

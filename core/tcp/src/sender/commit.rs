@@ -108,6 +108,9 @@ impl Sender {
     /// New data was sent, with `in_flight` bytes in the network before it.
     #[inline(always)]
     pub fn sent_first(&mut self, common: &Common, full_bytes: u32, data: Data, in_flight: u32, now: Instant) {
+        if data.fin && self.leaves_out_record(common) {
+            return;
+        }
         let is_run = data.gso_size > 0;
         let (segment, full) = if is_run { (data.gso_size, data.gso_size) } else { (data.length, full_bytes) };
         let (mut start, mut rest) = (data.start, data.length);
@@ -133,6 +136,23 @@ impl Sender {
             buffers.last_small = Some(start + rest);
         }
         self.search_probe_sent(common, start, start + rest);
+    }
+    /// Whether our FIN, which alone is out or to be sent, has no record, for which the box would have to be made: usually the
+    /// next that happens is that it is acknowledged. [`Sender::record_fin`] makes the record when something else does.
+    pub fn leaves_out_record(&self, common: &Common) -> bool {
+        self.buffers.is_none() && common.has_fin_outstanding() && !common.policy().pushes_writes_and_bursts
+    }
+    /// From now on a FIN that is out alone has its record, and the tail loss probe a timer of its own.
+    pub fn record_fin(&mut self, common: &Common) {
+        if self.leaves_out_record(common) && self.space.has_outstanding() {
+            let (acknowledged_bytes, sent_at) = (self.acknowledged_bytes(), self.sent_at);
+            let (start, end) = (self.space.unacknowledged(), self.space.next());
+            let buffers = self.buffers_mut();
+            buffers.orphan_from_bytes = acknowledged_bytes;
+            buffers.flight.sent(start, end, 0, sent_at);
+            self.arm_timer(common, sent_at);
+            self.arm_tail_probe(common, sent_at);
+        }
     }
     /// Data was retransmitted.
     // spec: RFC8985 7.3-4

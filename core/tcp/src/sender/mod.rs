@@ -1,8 +1,8 @@
 //! The sending half of a connection: its sequence space, what is in flight, and how fast more follows.
 //!
 //! Where its state goes: what each connection has at all times, into [`Sender`] (whose size `tests/sizes.rs` limits); what only
-//! matters while something is queued or in flight, into [`SendBuffers`], which is freed when nothing is; what few connections
-//! need, but need then for good, into [`History`].
+//! matters while something is queued or in flight, into [`SendBuffers`], which is freed when nothing is, and which a FIN alone
+//! does not need; what few connections need, but need then for good, into [`History`].
 
 pub(crate) mod acknowledgment;
 pub(crate) mod buffers;

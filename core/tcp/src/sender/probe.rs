@@ -97,19 +97,18 @@ impl Sender {
     #[inline]
     pub fn arm_tail_probe(&mut self, common: &Common, now: Instant) {
         let allowed = self.may_probe_tail(common);
-        let Some(buffers) = &mut self.buffers else { return };
+        let Some(buffers) = &mut self.buffers else {
+            if allowed && self.leaves_out_record(common) && self.space.has_outstanding() {
+                // One timer stands for both until it expires.
+                self.timer.bring_forward(now + probe_timeout(common, true));
+            }
+            return;
+        };
         if !allowed || buffers.flight.records().is_empty() || buffers.tail_probe.is_out() {
             buffers.tail_probe.stop();
             return;
         }
-        let timeout = match common.round_trip().smoothed() {
-            None => Duration::from_secs(1),
-            // One segment alone may wait for the peer's delayed acknowledgment.
-            Some(smoothed) if buffers.flight.records().len() == 1 => {
-                smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY
-            }
-            Some(smoothed) => smoothed.times(2) + common.config().recovery_timer_slack,
-        };
+        let timeout = probe_timeout(common, buffers.flight.records().len() == 1);
         // No later than the time-out, whose work it is to save.
         buffers.tail_probe.at.set((now + timeout).min(self.timer.instant()));
     }
@@ -123,5 +122,16 @@ impl Sender {
             && common.state() != TcpState::SynReceived
             && self.recovery.state == RecoveryState::Open
             && self.space.window() > 0
+    }
+}
+
+/// How long an acknowledgment is waited for before a probe is sent (RFC 8985 §7.2, PTO).
+#[inline(always)]
+fn probe_timeout(common: &Common, is_alone: bool) -> Duration {
+    match common.round_trip().smoothed() {
+        None => Duration::from_secs(1),
+        // One segment alone may wait for the peer's delayed acknowledgment.
+        Some(smoothed) if is_alone => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
+        Some(smoothed) => smoothed.times(2) + common.config().recovery_timer_slack,
     }
 }

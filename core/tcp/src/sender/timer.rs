@@ -38,6 +38,7 @@ impl Sender {
     /// Serves the timers that are due. Gives why the connection ends, if it does.
     pub fn fire(&mut self, common: &mut Common, env: &mut Environment<'_>) -> Option<ConnectionError> {
         let now = env.now();
+        self.record_fin(common);
         let probes = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.deadline().has_come(now));
         if self.timer.has_come(now) && !probes {
             let end = self.fire_retransmission(common, env);
@@ -160,7 +161,9 @@ impl Sender {
         if common.has_fin_outstanding() {
             common.linger_until(now + common.config().orphan_timeout);
             let acknowledged_bytes = self.acknowledged_bytes();
-            self.buffers_mut().orphan_from_bytes = acknowledged_bytes;
+            if let Some(buffers) = &mut self.buffers {
+                buffers.orphan_from_bytes = acknowledged_bytes;
+            }
         }
     }
     /// A segment of the peer's shows that it is there.
@@ -202,8 +205,9 @@ impl Sender {
     }
     /// Whether the peer has taken enough of an orphan's data since the orphan timer began.
     fn is_orphan_served(&self) -> bool {
-        let from_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.orphan_from_bytes);
-        let taken_bytes = self.acknowledged_bytes() - from_bytes;
+        // Without queues nothing but the FIN is left.
+        let Some(buffers) = &self.buffers else { return false };
+        let taken_bytes = self.acknowledged_bytes() - buffers.orphan_from_bytes;
         let part_bytes = (u64::from(self.queued_bytes()) + taken_bytes) / PART;
         taken_bytes >= part_bytes.max(u64::from(self.segment_bytes()))
     }

@@ -287,6 +287,30 @@ fn an_orphan_behind_a_closed_window_ends_though_the_peer_answers() {
 }
 
 #[test]
+fn an_orphan_with_nothing_but_its_fin_ends_though_the_peer_answers() {
+    // The FIN is out, or the link does not take it.
+    for link_room in [usize::MAX, 0] {
+        let mut trial = Trial::established(plain());
+        trial.write(&[1; 5000]);
+        trial.give(with_window(segment(1, ACK, 5001), 0), b"");
+        trial.pass_ms(5000);
+        assert_eq!(trial.connection.held_bytes(), 0);
+        trial.link_room = link_room;
+        trial.connection.detach(lend!(trial));
+        trial.round();
+        assert_eq!(trial.connection.held_bytes(), 0, "the FIN has no record");
+        for state in [TcpState::FinWait1, TcpState::Closed] {
+            for _ in 0..100 {
+                trial.pass_ms(1000);
+                trial.give(with_window(segment(1, ACK, 5001), 0), b"");
+            }
+            assert_eq!(trial.connection.state(), state);
+        }
+        assert_eq!(trial.connection.error(), Some(ConnectionError::TimedOut));
+    }
+}
+
+#[test]
 fn an_orphan_whose_peer_reads_slowly_is_heard_out() {
     let mut trial = Trial::established(plain());
     trial.write(&[1; 20_000]);

@@ -361,3 +361,74 @@ fn after_a_probe_nothing_is_probed_before_a_round_trip_is_measured() {
     trial.expect().is_data(at, 1000);
     assert_eq!(trial.connection.info(trial.now).timeouts, 1);
 }
+
+/// A FIN out alone, `idle_ms` after the latest data.
+fn fin_alone(config: Config, idle_ms: u64) -> (Trial, u32) {
+    let mut trial = measured_with(config);
+    trial.pass_ms(idle_ms);
+    let at = next(&trial);
+    trial.close();
+    let fin = trial.expect();
+    assert_eq!((fin.at(), fin.flags(), fin.len()), (at, FIN | ACK, 0));
+    (trial, at)
+}
+
+// spec: RFC8985 7.2-3
+#[test]
+fn a_fin_without_a_record_is_probed_and_sent_again_like_one_with_it() {
+    let config = Config { min_retransmission_timeout: Duration::from_secs(1), ..plain() };
+    let came = |idle_ms, hears| {
+        let (mut trial, at) = fin_alone(config.clone(), idle_ms);
+        let has_record = trial.connection.held_bytes() > 0;
+        trial.pass_ms(50);
+        if hears {
+            // A duplicate acknowledgment says nothing of the FIN.
+            trial.give(segment(1, ACK, at), b"");
+        }
+        let mut came = Vec::new();
+        for ms in 51..4000 {
+            trial.pass_ms(1);
+            while let Some(sent) = trial.sent.pop_front() {
+                came.push((ms, sent.at() - at, sent.flags()));
+            }
+        }
+        let info = trial.connection.info(trial.now);
+        (has_record, (came, info.timeouts, info.retransmitted_segments, info.congestion_window_bytes))
+    };
+    for hears in [false, true] {
+        let ((with, as_with), (without, as_without)) = (came(0, hears), came(5000, hears));
+        assert_eq!((with, without), (true, false));
+        assert_eq!(as_with, as_without);
+        // The probe, and by the timer that it restarts, then twice as long.
+        let expected = [400, 1500, 3700].map(|ms| (ms, 0, FIN | ACK)).to_vec();
+        assert_eq!((as_without.0, as_without.1), (expected, 2));
+    }
+}
+
+#[test]
+fn a_fin_without_a_record_counts_as_delivered_and_measures_the_round_trip() {
+    let shows = |idle_ms| {
+        let (mut trial, at) = fin_alone(plain(), idle_ms);
+        let before = trial.connection.info(trial.now);
+        trial.pass_ms(180);
+        trial.give(segment(1, ACK, at + 1), b"");
+        assert_eq!(trial.connection.state(), inhost_event::TcpState::FinWait2);
+        let info = trial.connection.info(trial.now);
+        assert!(info.smoothed_round_trip > before.smoothed_round_trip, "{:?}", info.smoothed_round_trip);
+        assert_eq!(info.delivered_segments, before.delivered_segments + 1);
+        (info.smoothed_round_trip, info.retransmission_timeout, info.sent_bytes)
+    };
+    assert_eq!(shows(0), shows(5000));
+}
+
+#[test]
+fn a_fin_without_a_record_is_not_sent_before_its_time_where_nothing_may_be_probed() {
+    let config = Config { min_retransmission_timeout: Duration::from_secs(1), ..plain() };
+    let (mut trial, at) = fin_alone(config, 5000);
+    trial.pass_ms(50);
+    trial.give(with_window(segment(1, ACK, at), 0), b"");
+    trial.pass_ms(1049);
+    trial.nothing();
+    trial.pass_ms(1);
+    assert!(trial.expect().flags().fin());
+}

@@ -161,6 +161,10 @@ impl Connection {
             }
         }
         if self.sender.has(SenderFlags::FIN_ACKNOWLEDGED) {
+            if self.common.has_fin_outstanding() && self.sender.buffers().is_none() {
+                // A FIN without a record.
+                self.accounts.delivered(1);
+            }
             match self.common.state() {
                 TcpState::FinWait1 => self.common.enter_fin_wait_2(env),
                 TcpState::Closing => self.enter_time_wait(env),
