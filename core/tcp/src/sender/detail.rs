@@ -93,9 +93,15 @@ impl Sender {
     /// The sender's timers, in no order; the latest segment came or left at `last`.
     pub fn timers(&self, common: &Common, last: Instant) -> [(&'static str, Deadline); 6] {
         let persists = self.space.window() == 0 && !common.opens();
+        let name = match () {
+            () if persists => "persist",
+            // It stands for both, and the probe comes first.
+            () if self.leaves_out_record(common) && self.may_probe_tail(common) => "tail loss probe",
+            () => "retransmission",
+        };
         let buffered = |at: fn(&SendBuffers) -> Deadline| self.buffers.as_deref().map(at).unwrap_or_default();
         [
-            (if persists { "persist" } else { "retransmission" }, self.timer),
+            (name, self.timer),
             ("keep-alive", self.keep_alive_at(common, last)),
             ("reordering", buffered(|buffers| buffers.reorder_at)),
             ("tail loss probe", buffered(|buffers| buffers.tail_probe.deadline())),

@@ -115,7 +115,7 @@ impl Sender {
     /// Whether the state allows a probe.
     // RFC 8985 §4: what the probe brings back only RACK can read.
     #[inline]
-    fn may_probe_tail(&self, common: &Common) -> bool {
+    pub fn may_probe_tail(&self, common: &Common) -> bool {
         let reads =
             common.config().tail_loss_probe && common.config().rack && common.has(ConnectionFlags::SACK);
         reads
