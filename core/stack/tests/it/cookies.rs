@@ -179,17 +179,21 @@ fn a_cookie_is_for_one_call_and_for_two_minutes() {
 
 #[test]
 fn what_overtakes_the_last_step_waits_for_it() {
-    let mut host = SingleHost::new();
-    let listener = listen(&mut host, always());
-    let answer = call(&mut host, 1, syn());
-    let ahead = TcpHeader { sequence: Sequence(105), ..last_step(&answer) };
-    host.segment(peer(1), here(), ahead, b"there");
-    assert!(host.segments().is_empty(), "no reset for a caller whose first segment is lost");
-    host.segment(peer(1), here(), last_step(&answer), b"over");
-    let socket = accepted(&mut host, listener).unwrap();
-    host.segment(peer(1), here(), ahead, b"there");
-    let mut place = [0; 16];
-    assert_eq!(host.stack.tcp(host.now, &mut Ignore).read(socket, &mut place), Ok(9));
+    // Who uses no timestamps echoes nothing by which it could be told.
+    let without = TcpHeader { options: TcpOptions { timestamps: None, ..syn().options }, ..syn() };
+    for syn in [syn(), without] {
+        let mut host = SingleHost::new();
+        let listener = listen(&mut host, always());
+        let answer = call(&mut host, 1, syn);
+        let ahead = TcpHeader { sequence: Sequence(105), ..last_step(&answer) };
+        host.segment(peer(1), here(), ahead, b"there");
+        assert!(host.segments().is_empty(), "no reset for a caller whose first segment is lost");
+        host.segment(peer(1), here(), last_step(&answer), b"over");
+        let socket = accepted(&mut host, listener).unwrap();
+        host.segment(peer(1), here(), ahead, b"there");
+        let mut place = [0; 16];
+        assert_eq!(host.stack.tcp(host.now, &mut Ignore).read(socket, &mut place), Ok(9));
+    }
 }
 
 #[test]
