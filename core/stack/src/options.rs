@@ -194,7 +194,9 @@ pub struct ListenOptions {
     /// progress). Default: at once.
     pub defer_accept: Option<Duration>,
     /// When SYNs are answered with a cookie instead of an entry in the SYN queue. Default:
-    /// [`SynCookies::WhenFull`]. Held SYNs never are.
+    /// [`SynCookies::WhenFull`]. Held SYNs never are. For four minutes after the last cookie, data of a caller whose first
+    /// segment may be lost is dropped without a reset ([`Drop::NotCredible`](inhost_event::Drop::NotCredible)): by that segment
+    /// alone its cookie is known, and it sends it again.
     pub syn_cookies: SynCookies,
     /// Connections whose data may be taken with their SYN before the handshake is done (RFC 7413): as many as may be
     /// in progress. Default: 0, which is off. What such a SYN asks for may be asked twice.

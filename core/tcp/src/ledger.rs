@@ -31,11 +31,11 @@ impl Accounts {
     pub fn new(now: Instant) -> Self {
         Accounts { send_since: now, receive_since: now, ..Accounts::default() }
     }
-    /// The queues are freed. The peer got so many transmissions since they were made.
+    /// The peer got so many transmissions: since the queues were made, which are freed now, or without any.
     pub fn delivered(&mut self, segments: u32) {
         self.delivered_segments = self.delivered_segments.wrapping_add(segments);
     }
-    /// Transmissions that the peer got before the queues were last freed.
+    /// Transmissions that the peer got, but for those that the queues there are now count.
     pub fn delivered_segments(&self) -> u32 {
         self.delivered_segments
     }

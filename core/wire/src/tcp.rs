@@ -287,7 +287,7 @@ impl<'a> Segment<'a> {
 }
 
 /// The header of a segment with nothing but data, acknowledgment and timestamps, as established connections exchange in
-/// most cases.
+/// most cases; or of a FIN without data, where it is to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlainHeader {
     /// The number of the first byte.
@@ -296,7 +296,7 @@ pub struct PlainHeader {
     pub acknowledgment: Sequence,
     /// The window field, not scaled.
     pub window: u16,
-    /// The control bits: ACK, and PSH or not; in a header to be written FIN or not, too.
+    /// The control bits: ACK, perhaps PSH, and where it is to be written perhaps FIN. One that was read never has FIN.
     pub flags: Flags,
     /// TSval and TSecr.
     pub timestamps: Option<(u32, u32)>,

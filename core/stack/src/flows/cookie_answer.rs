@@ -110,8 +110,8 @@ impl IncomingSyn<'_> {
         let (sequence, cookie) = (header.sequence.back(1), header.acknowledgment.back(1));
         let Some(mss) = sockets.listening().cookies().check(self.name, sequence, cookie, terms, now) else {
             env.counters().cookies_refused += 1;
-            // A caller that echoes our recent timestamp was answered a moment ago; one that uses none may have been where it
-            // sends data. The first of that was lost, and it will retransmit, so it gets no reset.
+            // A caller that echoes our recent timestamp was answered a moment ago. One without timestamps that sends data may
+            // have been. Its first ACK was lost, and it will retransmit, so it gets no reset.
             return (terms.is_some() || !packet.is_empty()).then_some(Err(Drop::NotCredible));
         };
         if sockets.is_backlog_full(self.listener) {

@@ -87,7 +87,8 @@ impl Connection {
         }
         if has_room { Changes::WRITABLE } else { Changes::empty() }
     }
-    /// Gives a single segment with a plain header, a `fin` or another, to `out`; false when that refuses it.
+    /// Gives a single segment with a plain header to `out`; false when that refuses it. `fin`: as `next` says, told apart
+    /// since the fast path knows that it is none.
     // spec: RFC7323 3.2-2
     #[inline(always)]
     fn emit_plain<O: SegmentOutput + ?Sized>(
